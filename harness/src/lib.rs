@@ -1,0 +1,3 @@
+//! The harness as a library: cases, generation, trials, judgement, campaigns.
+//!
+//! Invariant: two functions carry the product, `run_trial` and `judge`; everything else feeds or reports them.

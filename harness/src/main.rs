@@ -1,0 +1,3 @@
+//! The `countersign` binary.
+
+fn main() {}

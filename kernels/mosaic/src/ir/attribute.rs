@@ -1,0 +1,82 @@
+//! Attribute values of the generic form.
+
+use super::Type;
+
+/// An attribute's value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Attribute {
+    /// `unit`: present without a value.
+    Unit,
+    /// `true`, `false`.
+    Bool(bool),
+    /// An integer and its type: `3 : i32`, `0 : index`.
+    Int(i64, Type),
+    /// A float, decimal or raw bits in the text, held as an f64 (exact for every f32) and its type; a NaN keeps its bits
+    /// in `bits` form only where the text gave bits.
+    Float {
+        /// The value's bits in its own type, zero-extended.
+        bits: u64,
+        /// Its type.
+        ty: Type,
+    },
+    /// `"text"`.
+    Str(String),
+    /// `@symbol`.
+    Symbol(String),
+    /// `[a, b]`.
+    Array(Vec<Attribute>),
+    /// `array<i64: 1, 2>`.
+    IntArray(Vec<i64>),
+    /// `{key = value}`.
+    Dict(Vec<(String, Attribute)>),
+    /// A type used as attribute, e.g. `function_type`.
+    Type(Type),
+    /// `dense<splat> : type`; the element is `Int`, `Float` or `Bool` of the element type.
+    Splat(Box<Attribute>, Type),
+    /// `dense<[…]> : type`, elements flattened row-major.
+    Dense(Vec<Attribute>, Type),
+    /// A dialect attribute kept as text without the `#`: `tpu.dot_dimension_numbers<[1], [0], …>`, `vector.kind<add>`.
+    Opaque(String),
+}
+
+impl Attribute {
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Attribute::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of an integer.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Attribute::Int(value, _) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The value of a boolean.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Attribute::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The values of `array<i…: …>`.
+    pub fn as_ints(&self) -> Option<&[i64]> {
+        match self {
+            Attribute::IntArray(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// The items of `[…]`.
+    pub fn as_array(&self) -> Option<&[Attribute]> {
+        match self {
+            Attribute::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+}

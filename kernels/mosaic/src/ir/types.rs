@@ -1,0 +1,72 @@
+//! Types of the generic form.
+
+use countersign_dtype::DType;
+
+/// An element of a vector, memref or tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ElementType {
+    /// A number or mask lane.
+    Data(DType),
+    /// `index`.
+    Index,
+    /// `!tpu.dma_semaphore`.
+    DmaSemaphore,
+    /// `!tpu.semaphore`.
+    Semaphore,
+}
+
+/// Where a memref lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MemorySpace {
+    /// Scalar memory.
+    Smem,
+    /// Vector memory.
+    Vmem,
+    /// High-bandwidth memory.
+    Hbm,
+    /// Left where the caller put it: HBM for our purposes.
+    Any,
+    /// Semaphores.
+    Semaphore,
+}
+
+/// `vector<16x128xf32>` (and `tensor<…>` in glue).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct VectorType {
+    /// Extents.
+    pub shape: Vec<usize>,
+    /// Element type.
+    pub element: ElementType,
+}
+
+/// `memref<16x?xf32, #tpu.memory_space<vmem>>`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MemRefType {
+    /// Extents; `None` is `?`.
+    pub shape: Vec<Option<usize>>,
+    /// Element type.
+    pub element: ElementType,
+    /// Memory space; `None` where the text gives none.
+    pub space: Option<MemorySpace>,
+}
+
+/// A type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// A scalar number or mask: `i32`, `f32`, `i1`, `bf16`.
+    Scalar(DType),
+    /// `index`.
+    Index,
+    /// `i64`, only in attributes.
+    I64,
+    /// A vector.
+    Vector(VectorType),
+    /// A memref.
+    MemRef(MemRefType),
+    /// A tensor (StableHLO glue).
+    Tensor(VectorType),
+    /// `(inputs) -> (results)`.
+    Function(Vec<Type>, Vec<Type>),
+    /// Any other type, kept as text; lowering names it as unsupported where a value has it.
+    Opaque(String),
+}
