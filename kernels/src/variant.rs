@@ -1,0 +1,56 @@
+//! A variant: the static side of a call (shapes, element types, options, block sizes, TPU generation).
+//!
+//! Invariant: everything that decides what is lowered, and nothing that a batch may change.
+
+use countersign_dtype::DType;
+use countersign_reference::Options;
+
+/// TPU generation that a kernel is lowered for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Generation {
+    /// TPU v4.
+    V4,
+    /// TPU v5e.
+    V5e,
+    /// TPU v5p.
+    V5p,
+    /// TPU v6e.
+    V6e,
+    /// TPU7x.
+    V7x,
+}
+
+/// The static side of a call of a ragged paged attention kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variant {
+    /// Short unique name within its kernel's catalogue, e.g. `f32-q4-kv4`.
+    pub name: String,
+    /// Rows of q (`max_num_batched_tokens`).
+    pub tokens: usize,
+    /// Query heads.
+    pub q_heads: usize,
+    /// KV heads; the cache holds twice as many combined heads.
+    pub kv_heads: usize,
+    /// Head dimension.
+    pub head_dim: usize,
+    /// Tokens per page.
+    pub page_size: usize,
+    /// Physical pages in the cache.
+    pub pages: usize,
+    /// Rows of the page table (`max_num_seqs`).
+    pub max_seqs: usize,
+    /// Columns of the page table.
+    pub pages_per_seq: usize,
+    /// Element type of q and the output.
+    pub q_dtype: DType,
+    /// Element type of the cache.
+    pub kv_dtype: DType,
+    /// Pages per KV block; `None` leaves the choice to the kernel's tuning table.
+    pub pages_per_block: Option<usize>,
+    /// Queries per query block; `None` as above.
+    pub queries_per_block: Option<usize>,
+    /// Options of attention.
+    pub options: Options,
+    /// Generation lowered for.
+    pub generation: Generation,
+}
