@@ -3,8 +3,17 @@
 //! Invariant: the only code of ours that the reference and the VM share. It knows bits, never attention or memory.
 
 mod array;
+mod float;
+mod slices;
 
 pub use array::Array;
+pub use float::{
+    bf16_bits_to_f32, f8e4m3fn_bits_to_f32, f8e5m2_bits_to_f32, f16_bits_to_f32, f32_to_bf16_bits,
+    f32_to_f8e4m3fn_bits, f32_to_f8e5m2_bits, f32_to_f16_bits,
+};
+pub use slices::{
+    bf16_bits_to_f32_slice, f32_to_bf16_bits_slice, read_f32, round_to, sign_extend_i4, write_f32,
+};
 
 /// An element type. Integers are two's complement; `I1` is a mask lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
