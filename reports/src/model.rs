@@ -1,0 +1,276 @@
+//! What a report says, as plain data with a stable serialisation.
+//!
+//! Invariant: everything that may differ between two runs of the same seed, case count and kernel sits under
+//! [`Report::timing`]; all else is a function of those, whatever the number of threads. Maps are ordered.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the JSON form; raised when a field changes meaning or goes away.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A run, from its totals to each finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Program and version, e.g. `countersign 0.1.0`.
+    pub tool: String,
+    /// `fuzz` or `replay`.
+    pub command: String,
+    /// The exit code that the run ends with.
+    pub exit_code: u8,
+    /// Totals.
+    pub summary: Summary,
+    /// What was drawn, of a fuzz run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub campaign: Option<CampaignReport>,
+    /// Kernels under test.
+    pub kernels: Vec<KernelReport>,
+    /// Distinct findings, in the order of their first case.
+    pub findings: Vec<FindingReport>,
+    /// What became of the batches that break each rule, by rule id.
+    pub rules: BTreeMap<String, Tally>,
+    /// The same by metadata slip.
+    pub slips: BTreeMap<String, Tally>,
+    /// The cases of a replay, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<CaseReport>,
+    /// Faults of our own: a panic, a finding that did not repeat, a validator port that differs from the validator.
+    pub internal_errors: Vec<InternalError>,
+    /// Everything that may differ between runs.
+    pub timing: Timing,
+}
+
+/// Totals of a run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// Cases run.
+    pub cases: u64,
+    /// Of these, batches that keep every rule.
+    pub kept: u64,
+    /// Batches that break disputed rules only.
+    pub disputed: u64,
+    /// Batches that break a stated or implied rule.
+    pub broken: u64,
+    /// Distinct findings that no entry of a known file explains.
+    pub findings_new: u64,
+    /// Distinct findings that an entry explains.
+    pub findings_known: u64,
+    /// Expectations and entries that no longer hold (replay).
+    pub findings_stale: u64,
+    /// Cases whose kernel could not be run because the VM lacks something, and variants that did not load.
+    pub unsupported: u64,
+    /// Findings about which the real validator could not be asked.
+    pub unasked: u64,
+    /// Faults of our own.
+    pub internal_errors: u64,
+    /// Whether the run was interrupted before its budget.
+    pub interrupted: bool,
+    /// Largest error over bound among rows that no finding is about; at most 1.
+    pub largest_r: f64,
+    /// Where `largest_r` was met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest_r_at: Option<Place>,
+    /// Share of the rows owned by sequences of kept batches that were compared to a value.
+    pub kept_rows_compared_share: f64,
+    /// Hits per class of the generator.
+    pub hits: Hits,
+}
+
+/// How often each class of the generator was drawn; a class that exists and was never drawn has 0.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Hits {
+    /// Boundary classes.
+    pub boundary: BTreeMap<String, u64>,
+    /// Metadata slips.
+    pub slip: BTreeMap<String, u64>,
+    /// Payload patterns.
+    pub pattern: BTreeMap<String, u64>,
+    /// Variants.
+    pub variant: BTreeMap<String, u64>,
+}
+
+/// One element of the output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// Variant.
+    pub variant: String,
+    /// Index of the case in the campaign or replay.
+    pub case: u64,
+    /// Row of the output.
+    pub token: usize,
+    /// Query head.
+    pub head: usize,
+    /// Position in the head.
+    pub lane: usize,
+}
+
+/// What a campaign drew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CampaignReport {
+    /// Seed: case i is a function of it and i.
+    pub seed: u64,
+    /// `kept`, `disputed` or `broken` where only such cases were drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
+    /// Variants drawn from.
+    pub variants: Vec<String>,
+}
+
+/// A kernel under test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelReport {
+    /// Catalogue id.
+    pub id: String,
+    /// Versions of the packages that it was lowered with.
+    pub packages: BTreeMap<String, String>,
+    /// Hash of its source file.
+    pub source_hash: String,
+    /// Whether it comes from the user's own environment, so that nothing pins it.
+    pub unpinned: bool,
+    /// Coverage of the lowered kernel.
+    pub coverage: CoverageReport,
+}
+
+/// Coverage of a kernel's IR, shown on its source.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct CoverageReport {
+    /// Per variant: points hit and points in all.
+    pub variants: BTreeMap<String, (u64, u64)>,
+    /// Per line of the kernel's source file that any IR op comes from, over all variants.
+    pub lines: Vec<LineCoverage>,
+}
+
+/// Coverage of one line of the kernel's source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineCoverage {
+    /// File name without folders.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Coverage points that come from this line, summed over variants.
+    pub points: u64,
+    /// Points hit.
+    pub hit: u64,
+}
+
+/// Whether a finding is news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FindingStatus {
+    /// No entry explains it.
+    New,
+    /// An open or accepted entry explains it.
+    Known,
+    /// An entry says that it was fixed, and here it is again.
+    Returned,
+}
+
+/// A distinct finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FindingReport {
+    /// One-line signature, by which findings are the same.
+    pub signature: String,
+    /// Whether it is news.
+    pub status: FindingStatus,
+    /// One sentence for a person.
+    pub title: String,
+    /// What happened in the first case: place, values, rule.
+    pub detail: String,
+    /// Why, in plain words, from the entry that explains it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// Where the cause is discussed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Cases that showed it.
+    pub count: u64,
+    /// Index of the first case that showed it.
+    pub case: u64,
+    /// Variant of that case.
+    pub variant: String,
+    /// What the validators say about that case.
+    pub validators: ValidatorWords,
+    /// Call stack in the kernel's source, innermost first, of a fault.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
+    /// The stored case, relative to the run's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// What the kernel's own validators say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ValidatorWords {
+    /// The static check: `accepts`, or its message.
+    pub r#static: String,
+    /// The dynamic check: `accepts`, or its message.
+    pub dynamic: String,
+    /// Whether the real Python validator was asked; else the words are those of the port.
+    pub asked: bool,
+}
+
+/// What became of the batches that break one rule, or come from one slip.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// The rule's sentence; empty for a slip.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sentence: String,
+    /// `stated`, `implied` or `disputed`; empty for a slip.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub standing: String,
+    /// Batches that break it, with or without others.
+    pub cases: u64,
+    /// Batches that break it and nothing else; the counts below are over these (over all, for a slip).
+    pub alone: u64,
+    /// What the kernel did.
+    pub kernel: BTreeMap<String, u64>,
+    /// What the validators said.
+    pub validators: BTreeMap<String, u64>,
+}
+
+/// A replayed case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseReport {
+    /// File name, or the name within the built-in corpus.
+    pub name: String,
+    /// Rules broken, each with its detail.
+    pub breaches: Vec<String>,
+    /// `kept`, `disputed` or `broken`.
+    pub keeping: String,
+    /// What the validators say.
+    pub validators: ValidatorWords,
+    /// What the kernel does in production, in words.
+    pub kernel: String,
+    /// Signatures shown.
+    pub shows: Vec<String>,
+    /// `met`, `new` or `stale`.
+    pub outcome: String,
+}
+
+/// A fault of our own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InternalError {
+    /// `panic`, `not reproducible`, `validator port disagreement`, …
+    pub kind: String,
+    /// Index of the case.
+    pub case: u64,
+    /// What happened.
+    pub message: String,
+}
+
+/// Everything that may differ between runs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Timing {
+    /// Wall-clock seconds of the campaign.
+    pub seconds: f64,
+    /// Cases per second over all threads.
+    pub cases_per_second: f64,
+    /// Threads.
+    pub jobs: usize,
+    /// Folder that everything was written to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out: Option<String>,
+}
