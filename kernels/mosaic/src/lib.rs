@@ -3,3 +3,6 @@
 //! Invariant: knows memory, ops and semaphores; knows nothing of attention, batches or contracts.
 
 pub mod ir;
+mod parse;
+
+pub use parse::{ParseError, parse};
