@@ -1,0 +1,58 @@
+"""Makes JAX, Pallas and a kernel's tuning table believe in one TPU generation, on a machine without a TPU."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jax._src import mesh as mesh_lib
+
+from countersign_export.call import BadCall, Kernel
+
+DEVICE_KINDS: dict[str, str] = {"v4": "TPU v4", "v5e": "TPU v5e", "v5p": "TPU v5p", "v6e": "TPU v6e", "v7x": "TPU7x"}
+VERSIONS: dict[str, int] = {"v4": 4, "v5e": 5, "v5p": 5, "v6e": 6, "v7x": 7}
+# Device kind as a live device of that generation names itself, which is what tuning tables are keyed by.
+LIVE_KINDS: dict[str, str] = {"v4": "TPU v4", "v5e": "TPU v5 lite", "v5p": "TPU v5", "v6e": "TPU v6 lite", "v7x": "TPU7x"}
+
+
+def device_kind(generation: str) -> str:
+    """The kind that an abstract device of `generation` names; BadCall for an unknown generation."""
+    if generation not in DEVICE_KINDS:
+        raise BadCall(f"unknown generation {generation!r}; known: {', '.join(DEVICE_KINDS)}")
+    return DEVICE_KINDS[generation]
+
+
+@contextlib.contextmanager
+def abstract_device(generation: str) -> Iterator[None]:
+    """An abstract mesh of one device of `generation`, for lowering."""
+    device = mesh_lib.AbstractDevice(device_kind(generation), 1, "tpu")
+    mesh = mesh_lib.AbstractMesh((1,), ("x",), (mesh_lib.AxisType.Auto,), abstract_device=device)
+    with mesh_lib.use_abstract_mesh(mesh):
+        yield
+
+
+@contextlib.contextmanager
+def tuning_table(kernel: Kernel, generation: str) -> Iterator[None]:
+    """Lets `get_tpu_version` and `get_device_name` beside the kernel answer for `generation`, not the live device."""
+    device_kind(generation)
+    package = kernel.source.__name__.rpartition(".")[0]
+    name = " ".join(LIVE_KINDS[generation].split()[:2])
+
+    def get_device_name(num_devices: int | None = None) -> str:
+        return name if num_devices is None else f"{name}-{num_devices}"
+
+    answers: dict[str, Callable[..., Any]] = {
+        "get_tpu_version": lambda: VERSIONS[generation],
+        "get_device_name": get_device_name,
+    }
+    with contextlib.ExitStack() as stack:
+        for module_name, module in list(sys.modules.items()):
+            if module_name.rpartition(".")[0] != package:
+                continue
+            for attribute, answer in answers.items():
+                if hasattr(module, attribute):
+                    stack.callback(setattr, module, attribute, getattr(module, attribute))
+                    setattr(module, attribute, answer)
+        yield
