@@ -46,3 +46,47 @@ pub struct Options {
     /// Factor on stored V, after which it is rounded to q's type.
     pub v_scale: Option<f32>,
 }
+
+/// Extents of a batch whose arrays fit each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows of q.
+    pub tokens: usize,
+    /// Query heads, a multiple of `kv_heads`.
+    pub q_heads: usize,
+    /// KV heads.
+    pub kv_heads: usize,
+    /// Head dimension.
+    pub head_dim: usize,
+    /// Physical pages.
+    pub pages: usize,
+    /// Tokens per page.
+    pub page_size: usize,
+}
+
+impl Batch {
+    /// The batch's extents, or nothing if ranks, head dimensions or head counts don't fit (`rule::SHAPES_FIT`).
+    pub fn shape(&self) -> Option<Shape> {
+        let &[tokens, q_heads, head_dim] = self.q.shape.as_slice() else { return None };
+        let &[pages, page_size, combined_heads, kv_head_dim] = self.kv_pages.shape.as_slice() else {
+            return None;
+        };
+        let kv_heads = combined_heads / 2;
+        let fits = head_dim == kv_head_dim
+            && head_dim > 0
+            && page_size > 0
+            && combined_heads % 2 == 0
+            && kv_heads > 0
+            && q_heads % kv_heads == 0;
+        fits.then_some(Shape { tokens, q_heads, kv_heads, head_dim, pages, page_size })
+    }
+}
+
+impl Metadata {
+    /// How many sequences the batch names and the metadata arrays can hold: `num_seqs`, clipped to what is there.
+    pub fn sequences_in_table(&self) -> usize {
+        let table_rows = self.page_indices.len().checked_div(self.pages_per_seq).unwrap_or(usize::MAX);
+        let held = self.kv_lens.len().min(self.cu_q_lens.len().saturating_sub(1)).min(table_rows);
+        usize::try_from(self.num_seqs).unwrap_or(0).min(held)
+    }
+}
