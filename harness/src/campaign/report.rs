@@ -1,0 +1,159 @@
+//! From a campaign's sums to the report's model.
+//!
+//! Invariant: adds no judgement; what differs between runs goes to `timing` and nowhere else.
+
+use countersign_reports::{
+    CampaignReport, FindingReport, FindingStatus, KernelReport, Report, SCHEMA_VERSION, Summary, Timing,
+};
+
+use super::{Found, Plan, Subject, Totals, events};
+use crate::confirm::Confirmation;
+use crate::known::{KnownFile, Status};
+
+/// Program and version.
+pub fn tool() -> String {
+    format!("countersign {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The report of a campaign: `confirmations` are of `totals.findings`, in that order.
+pub fn finish(
+    subject: &dyn Subject,
+    plan: &Plan<'_>,
+    totals: &Totals,
+    confirmations: &[Confirmation],
+    kernel: KernelReport,
+    interrupted: bool,
+    timing: Timing,
+) -> Report {
+    let findings: Vec<FindingReport> = totals
+        .findings
+        .iter()
+        .zip(confirmations)
+        .map(|(found, confirmation)| finding(subject, plan.known, found, confirmation))
+        .collect();
+    let internal_errors: Vec<_> = totals
+        .internal_errors
+        .iter()
+        .chain(confirmations.iter().flat_map(|confirmation| &confirmation.errors))
+        .cloned()
+        .collect();
+    let is_known = |finding: &&FindingReport| finding.status == FindingStatus::Known;
+    let known = findings.iter().filter(is_known).count() as u64;
+    let (largest_r, largest_r_at) =
+        totals.largest_right.clone().map_or((0.0, None), |(r, place)| (r, Some(place)));
+    let share =
+        if totals.kept_rows == 0 { 1.0 } else { totals.kept_rows_compared as f64 / totals.kept_rows as f64 };
+    let summary = Summary {
+        cases: totals.cases,
+        kept: totals.kept,
+        disputed: totals.disputed,
+        broken: totals.broken,
+        findings_new: findings.len() as u64 - known,
+        findings_known: known,
+        findings_stale: 0,
+        unsupported: totals.unsupported,
+        unasked: confirmations.iter().filter(|confirmation| confirmation.unasked.is_some()).count() as u64,
+        internal_errors: internal_errors.len() as u64,
+        interrupted,
+        largest_r,
+        largest_r_at,
+        kept_rows_compared_share: share,
+        hits: totals.hits.clone(),
+    };
+    Report {
+        schema_version: SCHEMA_VERSION,
+        tool: tool(),
+        command: "fuzz".to_owned(),
+        exit_code: exit_code(&summary),
+        summary,
+        campaign: Some(CampaignReport {
+            seed: plan.seed,
+            only: plan.only.map(|keeping| keeping.name().to_owned()),
+            variants: subject.variants().iter().map(|variant| variant.name.clone()).collect(),
+        }),
+        kernels: vec![kernel],
+        findings,
+        rules: totals.rules.clone(),
+        slips: totals.slips.clone(),
+        cases: Vec::new(),
+        internal_errors,
+        timing,
+    }
+}
+
+fn finding(
+    subject: &dyn Subject,
+    known: &KnownFile,
+    found: &Found,
+    confirmation: &Confirmation,
+) -> FindingReport {
+    let entry = found.known.and_then(|position| known.entries.get(position));
+    let signature = &found.finding.signature;
+    FindingReport {
+        signature: signature.to_string(),
+        status: status(entry.map(|entry| entry.status)),
+        title: signature.kind.title().to_owned(),
+        detail: found.finding.detail.clone(),
+        cause: entry.map(|entry| entry.cause.clone()),
+        link: entry.and_then(|entry| entry.link.clone()),
+        count: found.count,
+        case: found.index,
+        variant: subject.variants()[found.variant].name.clone(),
+        validators: confirmation.words.clone(),
+        stack: stack_lines(&found.finding.stack),
+        file: Some(events::file_name(found)),
+    }
+}
+
+/// A call stack as lines, innermost first.
+pub fn stack_lines(stack: &[countersign_mosaic::ir::Frame]) -> Vec<String> {
+    let base = |file: &str| file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
+    stack.iter().map(|frame| format!("{}:{} in {}", base(&frame.file), frame.line, frame.function)).collect()
+}
+
+/// What an entry of that status makes of a finding.
+pub fn status(entry: Option<Status>) -> FindingStatus {
+    match entry {
+        None => FindingStatus::New,
+        Some(Status::Open | Status::Accepted) => FindingStatus::Known,
+        Some(Status::Fixed) => FindingStatus::Returned,
+    }
+}
+
+/// 0 clean; 1 a new or stale finding; 2 a fault of ours, or nothing run; 3 incomplete. 2 beats 1 beats 3.
+pub fn exit_code(summary: &Summary) -> u8 {
+    if summary.internal_errors > 0 || (summary.cases == 0 && !summary.interrupted) {
+        2
+    } else if summary.findings_new > 0 || summary.findings_stale > 0 {
+        1
+    } else if summary.unasked > 0 || summary.unsupported > 0 || summary.interrupted {
+        3
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_beats_one_beats_three() {
+        let clean = Summary { cases: 1, ..Summary::default() };
+        assert_eq!(exit_code(&clean), 0);
+        assert_eq!(exit_code(&Summary { unasked: 1, ..clean.clone() }), 3);
+        assert_eq!(exit_code(&Summary { unsupported: 1, ..clean.clone() }), 3);
+        assert_eq!(exit_code(&Summary { interrupted: true, ..clean.clone() }), 3);
+        assert_eq!(exit_code(&Summary { unasked: 1, findings_new: 1, ..clean.clone() }), 1);
+        assert_eq!(exit_code(&Summary { findings_stale: 1, interrupted: true, ..clean.clone() }), 1);
+        assert_eq!(exit_code(&Summary { findings_new: 1, internal_errors: 1, ..clean }), 2);
+        assert_eq!(exit_code(&Summary::default()), 2);
+    }
+
+    #[test]
+    fn a_fixed_entry_that_shows_again_is_news() {
+        assert_eq!(status(Some(Status::Fixed)), FindingStatus::Returned);
+        assert_eq!(status(Some(Status::Accepted)), FindingStatus::Known);
+        assert_eq!(status(None), FindingStatus::New);
+    }
+}

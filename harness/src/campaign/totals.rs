@@ -1,0 +1,284 @@
+//! The sums of a campaign.
+//!
+//! Invariant: records are added in the order of their index, so that every sum, and which case is a finding's first, is
+//! the same on any number of threads.
+
+use std::collections::BTreeMap;
+
+use countersign_kernels::Variant;
+use countersign_kernels::rpa::contract::{Keeping, Rule, Standing};
+use countersign_kernels::rpa::validator::Verdict;
+use countersign_reports::{Hits, InternalError, Place, Tally};
+
+use crate::compare::Deviation;
+use crate::generate::{self, Tags};
+use crate::judge::{Finding, judge};
+use crate::payload::Pattern;
+use crate::signature::Signature;
+use crate::trial::{Conduct, Trial};
+
+/// A distinct finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// As the first case showed it.
+    pub finding: Finding,
+    /// The entry of the known files that explains it.
+    pub known: Option<usize>,
+    /// Cases that showed it.
+    pub count: u64,
+    /// Index of the first.
+    pub index: u64,
+    /// Variant of the first, by position.
+    pub variant: usize,
+    /// The port's static verdict on the first.
+    pub static_verdict: Verdict,
+    /// The port's dynamic verdict on the first.
+    pub dynamic_verdict: Verdict,
+}
+
+/// What is kept of a case that ran.
+pub(super) struct Outcome {
+    variant: usize,
+    keeping: Keeping,
+    rules: Vec<&'static Rule>,
+    conduct: &'static str,
+    unsupported: bool,
+    owned_rows: usize,
+    compared_rows: usize,
+    largest_right: Option<Deviation>,
+    static_verdict: Verdict,
+    dynamic_verdict: Verdict,
+    findings: Vec<(Finding, Option<usize>)>,
+}
+
+/// One case on its way to the sums.
+pub(super) struct Record {
+    pub(super) index: u64,
+    pub(super) tags: Option<Tags>,
+    /// `Err`: a fault of ours.
+    pub(super) outcome: Result<Outcome, String>,
+}
+
+impl Outcome {
+    pub(super) fn of(
+        trial: &Trial,
+        variant: usize,
+        explain: impl Fn(&Signature) -> Option<usize>,
+    ) -> Outcome {
+        let comparison = match &trial.conduct {
+            Conduct::Finished(comparison) => Some(comparison),
+            Conduct::NotRun | Conduct::Fault(_) | Conduct::Hang | Conduct::Unsupported(_) => None,
+        };
+        let findings = judge(trial).findings.into_iter().map(|finding| {
+            let known = explain(&finding.signature);
+            (finding, known)
+        });
+        Outcome {
+            variant,
+            keeping: trial.contract.keeping(),
+            rules: trial.contract.rules(),
+            conduct: trial.conduct.name(),
+            unsupported: matches!(trial.conduct, Conduct::Unsupported(_)),
+            owned_rows: comparison.map_or(0, |comparison| comparison.owned_rows),
+            compared_rows: comparison.map_or(0, |comparison| comparison.compared_rows),
+            largest_right: comparison.and_then(|comparison| comparison.largest_right),
+            static_verdict: trial.static_verdict.clone(),
+            dynamic_verdict: trial.dynamic_verdict.clone(),
+            findings: findings.collect(),
+        }
+    }
+}
+
+/// The sums.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Totals {
+    /// Cases added; also the next index.
+    pub cases: u64,
+    /// Batches that keep every rule.
+    pub kept: u64,
+    /// Batches that break disputed rules only.
+    pub disputed: u64,
+    /// Other batches.
+    pub broken: u64,
+    /// Cases that the engine couldn't run.
+    pub unsupported: u64,
+    /// Largest r in rows that are right, and where.
+    pub largest_right: Option<(f64, Place)>,
+    /// Rows owned by kept batches whose kernel ended.
+    pub kept_rows: u64,
+    /// Of these, rows compared to a value.
+    pub kept_rows_compared: u64,
+    /// Per class of the generator.
+    pub hits: Hits,
+    /// Per rule.
+    pub rules: BTreeMap<String, Tally>,
+    /// Per slip.
+    pub slips: BTreeMap<String, Tally>,
+    /// In the order of their first case.
+    pub findings: Vec<Found>,
+    /// Faults of ours.
+    pub internal_errors: Vec<InternalError>,
+    /// Per variant: a bit per coverage point.
+    pub coverage: Vec<Vec<u64>>,
+    variants: Vec<String>,
+    position: BTreeMap<(Signature, Option<usize>), usize>,
+}
+
+impl Totals {
+    /// All zero, with an entry for every class that there is.
+    pub fn new(variants: &[Variant]) -> Totals {
+        let zero = |names: Vec<String>| names.into_iter().map(|name| (name, 0)).collect();
+        let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
+        Totals {
+            hits: Hits {
+                boundary: zero(generate::boundary_names()),
+                slip: zero(generate::slip_names()),
+                pattern: zero(Pattern::ALL.iter().map(|pattern| pattern.name().to_owned()).collect()),
+                variant: zero(names.clone()),
+            },
+            coverage: vec![Vec::new(); names.len()],
+            variants: names,
+            ..Totals::default()
+        }
+    }
+
+    /// Findings that no entry explains.
+    pub fn new_findings(&self) -> usize {
+        self.findings.iter().filter(|found| found.known.is_none()).count()
+    }
+
+    /// Coverage points hit, over all variants.
+    pub fn covered(&self) -> u64 {
+        self.coverage.iter().flatten().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// Joins in the coverage of one engine of a variant.
+    pub fn cover(&mut self, variant: usize, bits: &[u64]) {
+        let Some(total) = self.coverage.get_mut(variant) else { return };
+        if total.len() < bits.len() {
+            total.resize(bits.len(), 0);
+        }
+        for (total, bits) in total.iter_mut().zip(bits) {
+            *total |= bits;
+        }
+    }
+
+    /// Adds the next case; the positions of findings that it is the first to show.
+    pub(super) fn add(&mut self, record: Record) -> Vec<usize> {
+        debug_assert_eq!(record.index, self.cases);
+        self.cases += 1;
+        if let Some(tags) = &record.tags {
+            self.count_tags(tags);
+        }
+        let outcome = match record.outcome {
+            Ok(outcome) => outcome,
+            Err(message) => {
+                let kind = if message.starts_with("panic") { "panic" } else { "generator" };
+                self.internal_errors.push(InternalError {
+                    kind: kind.to_owned(),
+                    case: record.index,
+                    message,
+                });
+                return Vec::new();
+            }
+        };
+        match outcome.keeping {
+            Keeping::Kept => {
+                self.kept += 1;
+                self.kept_rows += outcome.owned_rows as u64;
+                self.kept_rows_compared += outcome.compared_rows as u64;
+            }
+            Keeping::Disputed => self.disputed += 1,
+            Keeping::Broken => self.broken += 1,
+        }
+        self.unsupported += u64::from(outcome.unsupported);
+        self.count_largest(record.index, &outcome);
+        self.count_rules(&outcome);
+        if let Some(slip) = record.tags.as_ref().and_then(Tags::slip_name) {
+            let tally = self.slips.entry(slip).or_default();
+            tally.cases += 1;
+            tally.alone += 1;
+            count(tally, &outcome);
+        }
+        let mut fresh = Vec::new();
+        for (finding, known) in outcome.findings {
+            let key = (finding.signature.clone(), known);
+            let position = *self.position.entry(key).or_insert_with(|| {
+                fresh.push(self.findings.len());
+                self.findings.push(Found {
+                    finding,
+                    known,
+                    count: 0,
+                    index: record.index,
+                    variant: outcome.variant,
+                    static_verdict: outcome.static_verdict.clone(),
+                    dynamic_verdict: outcome.dynamic_verdict.clone(),
+                });
+                self.findings.len() - 1
+            });
+            self.findings[position].count += 1;
+        }
+        fresh
+    }
+
+    fn count_tags(&mut self, tags: &Tags) {
+        let bump = |map: &mut BTreeMap<String, u64>, name: String| *map.entry(name).or_default() += 1;
+        for name in tags.boundary_names() {
+            bump(&mut self.hits.boundary, name);
+        }
+        if let Some(name) = tags.slip_name() {
+            bump(&mut self.hits.slip, name);
+        }
+        bump(&mut self.hits.pattern, tags.pattern_name());
+        bump(&mut self.hits.variant, tags.variant_name());
+    }
+
+    fn count_largest(&mut self, index: u64, outcome: &Outcome) {
+        let Some(largest) = outcome.largest_right else { return };
+        if self.largest_right.as_ref().is_none_or(|(r, _)| largest.r > *r) {
+            let Deviation { token, head, lane, r, .. } = largest;
+            let variant = self.variants[outcome.variant].clone();
+            self.largest_right = Some((r, Place { variant, case: index, token, head, lane }));
+        }
+    }
+
+    fn count_rules(&mut self, outcome: &Outcome) {
+        for rule in &outcome.rules {
+            let tally = self.rules.entry(rule.id.to_owned()).or_insert_with(|| Tally {
+                sentence: rule.sentence.to_owned(),
+                standing: standing_name(rule.standing).to_owned(),
+                ..Tally::default()
+            });
+            tally.cases += 1;
+            if outcome.rules.len() == 1 {
+                tally.alone += 1;
+                count(tally, outcome);
+            }
+        }
+    }
+}
+
+fn count(tally: &mut Tally, outcome: &Outcome) {
+    *tally.kernel.entry(outcome.conduct.to_owned()).or_default() += 1;
+    let words = match verb(&outcome.static_verdict) {
+        "accepts" => format!("static accepts, dynamic {}", verb(&outcome.dynamic_verdict)),
+        other => format!("static {other}"),
+    };
+    *tally.validators.entry(words).or_default() += 1;
+}
+
+fn verb(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Accepts => "accepts",
+        Verdict::Refuses { .. } => "refuses",
+        Verdict::Crashes { .. } => "crashes",
+    }
+}
+
+fn standing_name(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Stated => "stated",
+        Standing::Implied => "implied",
+        Standing::Disputed => "disputed",
+    }
+}

@@ -1,0 +1,145 @@
+//! What happens to a finding before it is reported: its case is run again, and the real Python validator is asked.
+//!
+//! Invariant: the real validator has the last word on what a report says that validators say; where it can't be asked, the
+//! report says so, and the run is incomplete.
+
+use countersign_kernels::Variant;
+use countersign_kernels::rpa::validator::Verdict;
+use countersign_reports::{InternalError, ValidatorWords};
+
+use crate::campaign::{Found, Plan, Subject};
+use crate::case::Case;
+use crate::generate::generate;
+use crate::judge::judge;
+use crate::trial::run_trial;
+
+/// The real static and dynamic validators. The dynamic one isn't asked where the static one refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The static check's verdict.
+    pub static_verdict: Verdict,
+    /// The dynamic check's verdict, if it was asked.
+    pub dynamic_verdict: Option<Verdict>,
+}
+
+/// Someone who can ask the real validators.
+pub trait Validator {
+    /// Asks about a case.
+    ///
+    /// # Errors
+    /// A sentence, if no answer can be had: no worker, or a time-out.
+    fn ask(&mut self, variant: &Variant, case: &Case) -> Result<Answer, String>;
+}
+
+/// A finding after its second run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Confirmation {
+    /// What the validators say.
+    pub words: ValidatorWords,
+    /// Why the real validator wasn't asked.
+    pub unasked: Option<String>,
+    /// Faults of ours that the second look brought up.
+    pub errors: Vec<InternalError>,
+}
+
+/// Runs the first case of `found` again on a fresh engine and asks `validator` about it.
+pub fn confirm(
+    subject: &dyn Subject,
+    plan: &Plan<'_>,
+    found: &Found,
+    validator: &mut dyn Validator,
+) -> Confirmation {
+    let mut errors = Vec::new();
+    let mut error = |kind: &str, message: String| {
+        errors.push(InternalError { kind: kind.to_owned(), case: found.index, message });
+    };
+    let case = generate(plan.seed, found.index, subject.variants(), plan.only).case;
+    let variant = &subject.variants()[found.variant];
+    let mut engine = subject.engine(found.variant);
+    match run_trial(engine.as_mut(), subject.kernel(), variant, &case) {
+        Err(refused) => error("not reproducible", refused.to_string()),
+        Ok(trial) => {
+            if !judge(&trial).findings.contains(&found.finding) {
+                error(
+                    "not reproducible",
+                    format!("{} did not show again, or showed differently", found.finding.signature),
+                );
+            }
+        }
+    }
+    let port = (&found.static_verdict, &found.dynamic_verdict);
+    let (words, unasked) = match validator.ask(variant, &case) {
+        Err(why) => (words(port.0, Some(port.1), false), Some(why)),
+        Ok(answer) => {
+            if let Some(message) = disagreement(port, &answer) {
+                error("validator port disagreement", message);
+            }
+            (words(&answer.static_verdict, answer.dynamic_verdict.as_ref(), true), None)
+        }
+    };
+    Confirmation { words, unasked, errors }
+}
+
+/// How the port's verdicts differ from the real ones: in the verdict, or in the check that fails.
+pub fn disagreement(port: (&Verdict, &Verdict), answer: &Answer) -> Option<String> {
+    let gist = |verdict: &Verdict| match verdict {
+        Verdict::Accepts => "accepts".to_owned(),
+        Verdict::Refuses { check, .. } => format!("refuses by {check}"),
+        Verdict::Crashes { .. } => "crashes".to_owned(),
+    };
+    let differ = |which: &str, port: &Verdict, real: &Verdict| {
+        (gist(port) != gist(real)).then(|| {
+            format!("{which} check: the port {}, the real one {} ({})", gist(port), gist(real), say(real))
+        })
+    };
+    let dynamic = || answer.dynamic_verdict.as_ref().and_then(|real| differ("dynamic", port.1, real));
+    differ("static", port.0, &answer.static_verdict).or_else(dynamic)
+}
+
+/// The words for a report.
+pub fn words(static_verdict: &Verdict, dynamic_verdict: Option<&Verdict>, asked: bool) -> ValidatorWords {
+    let dynamic = match (static_verdict, dynamic_verdict) {
+        (Verdict::Accepts, Some(verdict)) => say(verdict),
+        (Verdict::Accepts, None) => "none".to_owned(),
+        (Verdict::Refuses { .. } | Verdict::Crashes { .. }, Some(_) | None) => "not reached".to_owned(),
+    };
+    ValidatorWords { r#static: say(static_verdict), dynamic, asked }
+}
+
+/// `accepts`, or the verdict with its message.
+pub fn say(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Accepts => "accepts".to_owned(),
+        Verdict::Refuses { message, .. } => format!("refuses: {message}"),
+        Verdict::Crashes { message } => format!("crashes: {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refuses(check: &'static str) -> Verdict {
+        Verdict::Refuses { check, message: "no".to_owned() }
+    }
+
+    #[test]
+    fn the_port_must_name_the_same_check() {
+        let answer =
+            |dynamic: Verdict| Answer { static_verdict: Verdict::Accepts, dynamic_verdict: Some(dynamic) };
+        let accepts = Verdict::Accepts;
+        assert_eq!(disagreement((&accepts, &accepts), &answer(Verdict::Accepts)), None);
+        assert_eq!(disagreement((&accepts, &refuses("a")), &answer(refuses("a"))), None);
+        assert!(disagreement((&accepts, &refuses("a")), &answer(refuses("b"))).is_some());
+        assert!(disagreement((&accepts, &refuses("a")), &answer(Verdict::Accepts)).is_some());
+        let unasked = Answer { static_verdict: refuses("a"), dynamic_verdict: None };
+        assert_eq!(disagreement((&refuses("a"), &accepts), &unasked), None);
+        assert!(disagreement((&accepts, &accepts), &unasked).is_some());
+    }
+
+    #[test]
+    fn a_static_refusal_leaves_the_dynamic_check_unreached() {
+        assert_eq!(words(&refuses("a"), None, true).dynamic, "not reached");
+        assert_eq!(words(&Verdict::Accepts, Some(&refuses("a")), true).dynamic, "refuses: no");
+    }
+}
