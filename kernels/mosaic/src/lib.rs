@@ -2,7 +2,20 @@
 //!
 //! Invariant: knows memory, ops and semaphores; knows nothing of attention, batches or contracts.
 
+mod fault;
 pub mod ir;
+mod machine;
+mod mem;
+mod op;
+mod ops;
 mod parse;
+mod program;
+mod value;
 
+pub use fault::{Fault, FaultClass};
+pub use machine::{BindError, End, Machine, Operand, Output, OutputSpec, Policy, Run};
+pub use mem::DmaOrder;
+pub use op::known_ops;
+pub use ops::matmul::MatmulMode;
 pub use parse::{ParseError, parse};
+pub use program::{CoverageKind, CoveragePoint, LowerError, Program, Site, Unsupported};

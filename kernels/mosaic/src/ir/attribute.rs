@@ -11,10 +11,9 @@ pub enum Attribute {
     Bool(bool),
     /// An integer and its type: `3 : i32`, `0 : index`.
     Int(i64, Type),
-    /// A float, decimal or raw bits in the text, held as an f64 (exact for every f32) and its type; a NaN keeps its bits
-    /// in `bits` form only where the text gave bits.
+    /// A float, decimal or raw bits in the text.
     Float {
-        /// The value's bits in its own type, zero-extended.
+        /// The value's bits in its own type, zero-extended, so that a NaN keeps its payload.
         bits: u64,
         /// Its type.
         ty: Type,
@@ -35,7 +34,7 @@ pub enum Attribute {
     Splat(Box<Attribute>, Type),
     /// `dense<[…]> : type`, elements flattened row-major.
     Dense(Vec<Attribute>, Type),
-    /// A dialect attribute kept as text without the `#`: `tpu.dot_dimension_numbers<[1], [0], …>`, `vector.kind<add>`.
+    /// A dialect attribute kept as text without its leading `#`: `tpu.dot_dimension_numbers<[1], [0], …>`, `vector.kind<add>`.
     Opaque(String),
 }
 

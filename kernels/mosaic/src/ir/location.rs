@@ -18,7 +18,7 @@ pub struct Frame {
     pub file: String,
     /// Line, from 1.
     pub line: u32,
-    /// Function name, `<module>` or empty where the text gives none.
+    /// Qualified function name, `kernel.<locals>.body`; empty where the text gives none.
     pub function: String,
 }
 

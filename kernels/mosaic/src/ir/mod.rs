@@ -5,11 +5,15 @@
 
 mod attribute;
 mod location;
+mod print;
 mod types;
+mod walk;
 
 pub use attribute::Attribute;
 pub use location::{Frame, LocationId, Locations};
+pub use print::print;
 pub use types::{ElementType, MemRefType, MemorySpace, Type, VectorType};
+pub(crate) use types::{from_mlir_name, mlir_name, wide_integers};
 
 /// An SSA value: the index of its definition, unique in the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

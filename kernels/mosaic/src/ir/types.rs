@@ -70,3 +70,35 @@ pub enum Type {
     /// Any other type, kept as text; lowering names it as unsupported where a value has it.
     Opaque(String),
 }
+
+/// MLIR's name of a number, which isn't always that of [`DType::name`].
+pub(crate) fn mlir_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F8E4M3FN => "f8E4M3FN",
+        DType::F8E5M2 => "f8E5M2",
+        DType::F32
+        | DType::Bf16
+        | DType::F16
+        | DType::I32
+        | DType::I16
+        | DType::I8
+        | DType::I4
+        | DType::I1 => dtype.name(),
+    }
+}
+
+/// The inverse of [`mlir_name`].
+pub(crate) fn from_mlir_name(name: &str) -> Option<DType> {
+    match name {
+        "f8E4M3FN" => Some(DType::F8E4M3FN),
+        "f8E5M2" => Some(DType::F8E5M2),
+        _ => DType::from_name(name).filter(|dtype| mlir_name(*dtype) == name),
+    }
+}
+
+/// The shape of a vector or tensor of i64, which only attributes have.
+pub(crate) fn wide_integers(text: &str) -> Option<Vec<usize>> {
+    let inner =
+        text.strip_prefix("tensor<").or_else(|| text.strip_prefix("vector<"))?.strip_suffix("i64>")?;
+    inner.split_terminator('x').map(|extent| extent.parse().ok()).collect()
+}

@@ -7,7 +7,7 @@ use super::token::{
     sigil_name, string, trivia,
 };
 use super::{float, location, nested, types};
-use crate::ir::{Attribute, ElementType, Type, VectorType};
+use crate::ir::{Attribute, ElementType, Type, VectorType, mlir_name, wide_integers};
 use countersign_dtype::DType;
 use std::borrow::Cow;
 use winnow::Parser;
@@ -106,7 +106,7 @@ fn symbol(input: &mut Input<'_>) -> Outcome<Attribute> {
 fn dialect(input: &mut Input<'_>) -> Outcome<Attribute> {
     let start = input.current_token_start();
     let text = sigil_name(input, "#", "an attribute")?;
-    if text.contains('.') || rest(input).starts_with('<') {
+    if text.contains('.') {
         let body = if rest(input).starts_with('<') { balanced(input)? } else { "" };
         return Ok(Attribute::Opaque(format!("{text}{body}")));
     }
@@ -232,7 +232,7 @@ fn float_bits(value: &Literal<'_>, dtype: DType, offset: usize) -> Outcome<u64> 
             .filter(|bits| bits.checked_shr(dtype.bits() as u32) == Some(0)),
         Literal::Hex(_, true) | Literal::Bool(_) => None,
     };
-    bits.ok_or_else(|| Failure::at(offset, format!("this is no value of type {}", types::scalar_name(dtype))))
+    bits.ok_or_else(|| Failure::at(offset, format!("this is no value of type {}", mlir_name(dtype))))
 }
 
 /// The value of an integer literal, if it fits `ty` as a signed or an unsigned number; as signed.
@@ -326,13 +326,6 @@ fn dense(input: &mut Input<'_>) -> Outcome<Attribute> {
         return Err(Failure::at(offset, "the number of these dense values isn't that of their type"));
     }
     Ok(Attribute::Dense(items, ty))
-}
-
-/// The shape of a vector or tensor of i64, which only attributes have.
-fn wide_integers(text: &str) -> Option<Vec<usize>> {
-    let inner =
-        text.strip_prefix("tensor<").or_else(|| text.strip_prefix("vector<"))?.strip_suffix("i64>")?;
-    inner.split_terminator('x').map(|extent| extent.parse().ok()).collect()
 }
 
 /// A nested list of numbers: the numbers row-major, the extents by depth.

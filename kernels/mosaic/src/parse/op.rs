@@ -143,7 +143,7 @@ fn generic<'a>(input: &mut Input<'a>, names: &[(&'a str, usize, usize)]) -> Outc
     let operands = check_operands(input, operands, &operand_types, start)?;
     let results = define_results(input, names, &result_types, start)?;
     Ok(Op {
-        name: full_name.strip_prefix("stable_mosaic.").unwrap_or(&full_name).to_owned(),
+        name: full_name.trim_start_matches("stable_mosaic.").to_owned(),
         operands,
         results,
         operand_types,
@@ -211,10 +211,12 @@ fn check_operands(
     }
     let defined = &input.state.scopes.types;
     let checked = operands.into_iter().zip(stated).map(|((value, offset), stated)| {
-        if defined.get(value.0 as usize) == Some(stated) {
-            Ok(value)
-        } else {
-            Err(Failure::at(offset, "this operand was defined with another type than the op states"))
+        match defined.get(value.0 as usize) {
+            Some(defined) if defined == stated => Ok(value),
+            Some(defined) => {
+                Err(Failure::at(offset, format!("this operand is a {defined}, but the op states {stated}")))
+            }
+            None => Err(Failure::at(offset, "this operand isn't defined")),
         }
     });
     checked.collect()

@@ -38,7 +38,8 @@ impl Failure {
         ParseError {
             line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
-            message: self.message.into_owned(),
+            // Types in a message are quoted as written, perhaps over several lines.
+            message: self.message.split_whitespace().collect::<Vec<_>>().join(" "),
         }
     }
 }
@@ -250,8 +251,11 @@ pub(super) fn balanced<'a>(input: &mut Input<'a>) -> Outcome<&'a str> {
             b'[' => open.push(b']'),
             b'{' => open.push(b'}'),
             b'-' if bytes.get(index + 1) == Some(&b'>') => index += 1,
-            b'>' | b')' | b']' | b'}' if open.pop() != Some(byte) => {
-                return Err(Failure::at(start + index, format!("`{}` closes nothing", byte as char)));
+            b'>' | b')' | b']' | b'}' => {
+                let opened = open.pop();
+                if opened != Some(byte) {
+                    return Err(Failure::at(start + index, format!("`{}` closes nothing", byte as char)));
+                }
             }
             b'"' => match string_end(bytes, index) {
                 Some(end) => index = end,

@@ -8,8 +8,7 @@ use super::token::{
     unsigned,
 };
 use super::{attribute, nested};
-use crate::ir::{Attribute, ElementType, MemRefType, MemorySpace, Type, VectorType};
-use countersign_dtype::DType;
+use crate::ir::{Attribute, ElementType, MemRefType, MemorySpace, Type, VectorType, from_mlir_name};
 use winnow::stream::Location as _;
 
 /// `!name = type`.
@@ -37,7 +36,7 @@ pub(super) fn parse(input: &mut Input<'_>) -> Outcome<Type> {
             "memref" => memref(input),
             "index" => Ok(Type::Index),
             "i64" => Ok(Type::I64),
-            _ => match scalar(text) {
+            _ => match from_mlir_name(text) {
                 Some(dtype) => Ok(Type::Scalar(dtype)),
                 None => opaque(input, text),
             },
@@ -57,39 +56,6 @@ pub(super) fn signature(input: &mut Input<'_>) -> Outcome<(Vec<Type>, Vec<Type>)
     punct(input, "->")?;
     let results = if at(input, "(") { list(input, "(", ")", parse)? } else { vec![parse(input)?] };
     Ok((inputs, results))
-}
-
-/// The number that MLIR's name of a type stands for.
-fn scalar(text: &str) -> Option<DType> {
-    match text {
-        "f32" => Some(DType::F32),
-        "bf16" => Some(DType::Bf16),
-        "f16" => Some(DType::F16),
-        "f8E4M3FN" => Some(DType::F8E4M3FN),
-        "f8E5M2" => Some(DType::F8E5M2),
-        "i32" => Some(DType::I32),
-        "i16" => Some(DType::I16),
-        "i8" => Some(DType::I8),
-        "i4" => Some(DType::I4),
-        "i1" => Some(DType::I1),
-        _ => None,
-    }
-}
-
-/// MLIR's name of a number, the inverse of [`scalar`].
-pub(crate) fn scalar_name(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F8E4M3FN => "f8E4M3FN",
-        DType::F8E5M2 => "f8E5M2",
-        DType::F32
-        | DType::Bf16
-        | DType::F16
-        | DType::I32
-        | DType::I16
-        | DType::I8
-        | DType::I4
-        | DType::I1 => dtype.name(),
-    }
 }
 
 /// Another builtin type, such as `f64` or `tuple<…>`, kept as text.

@@ -1,0 +1,267 @@
+//! Execution of blocks: scalars, control flow, views, copies; vectors are in `vector`.
+//!
+//! Invariant: every executed instruction costs one unit of fuel. A slot holds the kind of value that its type says;
+//! lowering guarantees it, so a mismatch here would be our own bug and reads as an undefined zero, never as a crash.
+
+use crate::fault::{FaultClass, Stop, Trap};
+use crate::mem::View;
+use crate::ops::scalar::{Binary, Unary};
+use crate::program::{Block, Inst, Kind, Slot};
+use crate::value::{Dims, MAX_RANK, Scalar};
+
+use super::{Cell, Machine};
+
+impl Machine {
+    pub(super) fn block(&mut self, block: &Block) -> Result<(), Stop> {
+        for inst in &block.insts {
+            if self.fuel == 0 {
+                return Err(Stop::OutOfFuel);
+            }
+            self.fuel -= 1;
+            self.site = inst.site;
+            self.inst(inst)?;
+            for &slot in &inst.frees {
+                self.set(slot, Cell::Empty);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn set(&mut self, slot: Slot, cell: Cell) {
+        let old = std::mem::replace(&mut self.cells[slot as usize], cell);
+        if let Cell::Vector(vector) = old {
+            vector.recycle(&mut self.pool);
+        }
+    }
+
+    pub(super) fn scalar(&self, slot: Slot) -> Scalar {
+        match &self.cells[slot as usize] {
+            Cell::Scalar(scalar) => *scalar,
+            Cell::Empty | Cell::Vector(_) | Cell::View(_) => Scalar { bits: 0, undefined: u32::MAX },
+        }
+    }
+
+    /// A view; a slot that holds none would be our own bug and gives one that faults when it is accessed.
+    pub(super) fn view(&self, slot: Slot) -> View {
+        match &self.cells[slot as usize] {
+            Cell::View(view) => view.clone(),
+            Cell::Empty | Cell::Scalar(_) | Cell::Vector(_) => {
+                let mut view = View::whole(0, countersign_dtype::DType::I32, Dims::ones(0));
+                view.complaint =
+                    Some(Box::new(crate::mem::Complaint::UndefinedIndex { dim: 0, site: self.site }));
+                view
+            }
+        }
+    }
+
+    pub(super) fn indices(&self, slots: &[Slot]) -> [Option<i64>; MAX_RANK] {
+        let mut out = [Some(0); MAX_RANK];
+        for (index, &slot) in out.iter_mut().zip(slots) {
+            let scalar = self.scalar(slot);
+            *index = scalar.is_defined().then(|| scalar.as_i64());
+        }
+        out
+    }
+
+    fn inst(&mut self, inst: &Inst) -> Result<(), Stop> {
+        match &inst.kind {
+            Kind::ScalarConstant(bits) => self.set(inst.out, Cell::Scalar(Scalar::defined(*bits))),
+            Kind::Unary { steps, a } => match &self.cells[*a as usize] {
+                Cell::Vector(_) => self.vector_unary(inst.out, steps, *a),
+                _ => {
+                    let value = steps.iter().fold(self.scalar(*a), |value, step| unary(*step, value));
+                    self.set(inst.out, Cell::Scalar(value));
+                }
+            },
+            Kind::Binary { op, a, b, then } => match &self.cells[*a as usize] {
+                Cell::Vector(_) => self.vector_binary(inst.out, *op, *a, *b, *then)?,
+                _ => {
+                    let value = binary(*op, self.scalar(*a), self.scalar(*b))?;
+                    self.set(inst.out, Cell::Scalar(then.map_or(value, |then| unary(then, value))));
+                }
+            },
+            Kind::Select { condition, on, off } => self.select(inst.out, *condition, *on, *off),
+            Kind::MemSlice { base, indices, sizes } => {
+                let view = self.view(*base).slice(&self.indices(indices), sizes, inst.site);
+                self.set(inst.out, Cell::View(view));
+            }
+            Kind::MemSqueeze { base, kept } => {
+                let view = self.view(*base).squeeze(kept);
+                self.set(inst.out, Cell::View(view));
+            }
+            Kind::MemReshape { base, dims } => {
+                let view = self.view(*base);
+                let reshaped = view.reshape(dims);
+                self.rewrite(inst.out, view, reshaped, "reshape")?;
+            }
+            Kind::MemBitcast { base, dtype, dims } => {
+                let view = self.view(*base);
+                let cast = view.bitcast(*dtype, dims);
+                self.rewrite(inst.out, view, cast, "bitcast")?;
+            }
+            Kind::ScalarLoad { base, indices } => {
+                let view = self.element(*base, indices, inst.site);
+                let value = self.memory.load_scalar(&view)?;
+                self.set(inst.out, Cell::Scalar(value));
+            }
+            Kind::ScalarStore { value, base, indices } => {
+                let view = self.element(*base, indices, inst.site);
+                self.memory.store_scalar(&view, self.scalar(*value))?;
+            }
+            Kind::Enqueue { source, target, semaphore } => {
+                let (source, target) = (self.view(*source), self.view(*target));
+                self.memory.start(&source, &target, &self.view(*semaphore), inst.site)?;
+            }
+            Kind::Wait { semaphore, target } => {
+                let target = self.view(*target);
+                let bytes = (target.dims.len() * target.dtype.bits()).div_ceil(8) as i64;
+                self.memory.wait(&self.view(*semaphore), bytes)?;
+            }
+            Kind::If { condition, then, otherwise, outs, point } => {
+                let taken = self.decide(*condition)?;
+                self.hit(point + u32::from(!taken));
+                let block = if taken { then } else { otherwise };
+                self.block(block)?;
+                self.forward(&block.yields, outs);
+            }
+            Kind::While { inits, before, flag, after, outs, point } => {
+                self.forward(inits, &before.arguments);
+                let mut trips = 0;
+                loop {
+                    self.block(before)?;
+                    self.site = inst.site;
+                    if !self.decide(*flag)? {
+                        break;
+                    }
+                    trips = (trips + 1).min(3);
+                    self.forward(&before.yields, &after.arguments);
+                    self.block(after)?;
+                    self.forward(&after.yields, &before.arguments);
+                    if self.fuel == 0 {
+                        return Err(Stop::OutOfFuel);
+                    }
+                }
+                self.hit(point + trips);
+                self.forward(&before.yields, outs);
+            }
+            Kind::Nop => {}
+            Kind::VectorConstant(_)
+            | Kind::Iota { .. }
+            | Kind::Broadcast { .. }
+            | Kind::ShapeCast { .. }
+            | Kind::Reduce { .. }
+            | Kind::Matmul(_)
+            | Kind::Concatenate { .. }
+            | Kind::Load { .. }
+            | Kind::Store { .. } => self.vector(inst)?,
+        }
+        Ok(())
+    }
+
+    fn decide(&self, flag: Slot) -> Result<bool, Stop> {
+        let flag = self.scalar(flag);
+        if !flag.is_defined() {
+            return Err(Trap::new(FaultClass::UndefinedUse, "a branch depends on an undefined value").into());
+        }
+        Ok(flag.bits != 0)
+    }
+
+    /// A parallel copy between slots.
+    fn forward(&mut self, from: &[Slot], to: &[Slot]) {
+        let values: Vec<Cell> = from.iter().map(|&slot| self.cells[slot as usize].clone()).collect();
+        for (&slot, value) in to.iter().zip(values) {
+            self.set(slot, value);
+        }
+    }
+
+    fn element(&self, base: Slot, indices: &[Slot], site: u32) -> View {
+        let base = self.view(base);
+        base.slice(&self.indices(indices), &Dims::ones(base.dims.rank()), site)
+    }
+
+    /// Keeps a complaint through a change of shape that the broken view can't make.
+    fn rewrite(&mut self, out: Slot, view: View, changed: Option<View>, what: &str) -> Result<(), Stop> {
+        let Some(view) = changed else {
+            let shape = view.dims.as_slice();
+            let message = format!("{what} of a view {shape:?} whose elements don't lie together");
+            return Err(Trap::new(FaultClass::OutOfBounds, message).into());
+        };
+        self.set(out, Cell::View(view));
+        Ok(())
+    }
+}
+
+/// Applies a lane function to a scalar with its definedness.
+pub(super) fn unary(op: Unary, a: Scalar) -> Scalar {
+    Scalar { bits: op.lane(a.bits), undefined: if a.is_defined() { 0 } else { unary_mask(op, a.undefined) } }
+}
+
+/// Undefined bits of a result: moved along by widening, narrowing and bit casts, spread over all bits by arithmetic.
+pub(super) fn unary_mask(op: Unary, mask: u32) -> u32 {
+    match op {
+        Unary::Wrap16
+        | Unary::Wrap8
+        | Unary::Wrap4
+        | Unary::Wrap1
+        | Unary::Zero16
+        | Unary::Zero8
+        | Unary::Zero4
+        | Unary::Negate => op.lane(mask),
+        Unary::Exp
+        | Unary::Tanh
+        | Unary::RoundBf16
+        | Unary::RoundF16
+        | Unary::RoundF8E4M3FN
+        | Unary::RoundF8E5M2
+        | Unary::IntToFloat
+        | Unary::FloatToInt
+        | Unary::Bf16Bits
+        | Unary::Bf16FromBits
+        | Unary::F16Bits
+        | Unary::F16FromBits
+        | Unary::F8E4M3FNBits
+        | Unary::F8E4M3FNFromBits
+        | Unary::F8E5M2Bits
+        | Unary::F8E5M2FromBits => spread(mask),
+    }
+}
+
+/// All bits if any.
+#[inline(always)]
+pub(super) fn spread(mask: u32) -> u32 {
+    u32::from(mask != 0).wrapping_neg()
+}
+
+fn binary(op: Binary, a: Scalar, b: Scalar) -> Result<Scalar, Trap> {
+    if matches!(op, Binary::DivSI | Binary::RemSI) && a.is_defined() && b.is_defined() {
+        check_division(a.bits, b.bits)?;
+    }
+    let undefined = if a.is_defined() && b.is_defined() {
+        0
+    } else {
+        binary_mask(op, (a.bits, a.undefined), (b.bits, b.undefined))
+    };
+    Ok(Scalar { bits: op.lane(a.bits, b.bits), undefined })
+}
+
+/// Undefined bits of a result, given lanes and undefined bits of the operands.
+pub(super) fn binary_mask(op: Binary, (a, ua): (u32, u32), (b, ub): (u32, u32)) -> u32 {
+    match op {
+        // A defined 0 decides an `and`, a defined 1 an `or`.
+        Binary::AndI => (ua | ub) & (a | ua) & (b | ub),
+        Binary::OrI => (ua | ub) & (!a | ua) & (!b | ub),
+        Binary::XorI => ua | ub,
+        Binary::ShlI | Binary::ShrUI if ub == 0 => op.lane(ua, b),
+        _ => spread(ua | ub),
+    }
+}
+
+pub(super) fn check_division(a: u32, b: u32) -> Result<(), Trap> {
+    if b == 0 {
+        return Err(Trap::new(FaultClass::Arithmetic, format!("division of {} by zero", a as i32)));
+    }
+    if a as i32 == i32::MIN && b as i32 == -1 {
+        return Err(Trap::new(FaultClass::Arithmetic, "division of the smallest integer by -1"));
+    }
+    Ok(())
+}

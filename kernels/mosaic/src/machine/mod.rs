@@ -1,0 +1,186 @@
+//! The virtual machine: runs a program on operands and says what it computed, or what fault it met.
+//!
+//! Invariant: same program, operands and policy give the same run, bit for bit, on any machine; a `Machine` keeps only
+//! buffers and coverage from one run to the next.
+
+mod exec;
+mod pipeline;
+mod vector;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use countersign_dtype::{Array, DType};
+
+use crate::fault::{Fault, Stop, Trap};
+use crate::mem::{DmaOrder, Memory, View};
+use crate::ops::matmul::MatmulMode;
+use crate::program::Program;
+use crate::value::{Pool, Scalar, Vector};
+
+/// One operand: its values, which elements nobody may rely on, and a name for messages.
+#[derive(Debug, Clone, Copy)]
+pub struct Operand<'a> {
+    /// The name of the parameter, e.g. `kv_pages`.
+    pub label: &'a str,
+    /// Values, in the operand's shape.
+    pub array: &'a Array,
+    /// Element ranges that are undefined memory: sorted, disjoint, within the array.
+    pub undefined: &'a [Range<usize>],
+}
+
+/// Type and shape of an output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputSpec {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Vec<usize>,
+}
+
+/// What a run is free to choose, made a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// When pending copies land.
+    pub dma: DmaOrder,
+    /// How f32 matmuls take their operands.
+    pub matmul: MatmulMode,
+    /// Ops that may be executed before the run counts as a hang.
+    pub fuel: u64,
+}
+
+/// An output and its undefined elements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Values; those of undefined elements mean nothing.
+    pub array: Array,
+    /// Undefined element ranges, sorted and disjoint.
+    pub undefined: Vec<Range<usize>>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// To its end without a fault.
+    Finished,
+    /// At a fault.
+    Fault(Box<Fault>),
+    /// Not within its fuel.
+    OutOfFuel,
+}
+
+/// A run's result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Outputs as they were at the end, also after a fault.
+    pub outputs: Vec<Output>,
+    /// How it ended.
+    pub end: End,
+    /// Ops executed.
+    pub fuel_used: u64,
+}
+
+/// Operands or outputs that don't fit the program: the caller's mistake.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BindError {
+    /// Wrong number of operands or outputs.
+    #[error("the kernel takes {expected} {what}, {given} were given")]
+    Count {
+        /// `operands` or `outputs`.
+        what: &'static str,
+        /// What the program wants.
+        expected: usize,
+        /// What it got.
+        given: usize,
+    },
+    /// An operand of the wrong type or shape.
+    #[error("{label} is {given}, the kernel takes {expected}")]
+    Mismatch {
+        /// The operand.
+        label: String,
+        /// Its type and shape.
+        given: String,
+        /// The program's.
+        expected: String,
+    },
+}
+
+/// What a slot holds.
+#[derive(Debug, Clone, Default)]
+enum Cell {
+    #[default]
+    Empty,
+    Scalar(Scalar),
+    Vector(Vector),
+    View(View),
+}
+
+/// Runs one program, again and again.
+#[derive(Debug)]
+pub struct Machine {
+    program: Arc<Program>,
+    cells: Vec<Cell>,
+    pool: Pool,
+    memory: Memory,
+    coverage: Vec<u64>,
+    policy: Policy,
+    fuel: u64,
+    grid: Vec<i64>,
+    /// The instruction being executed, for faults.
+    site: u32,
+}
+
+impl Machine {
+    /// A machine for `program`.
+    pub fn new(program: Arc<Program>) -> Machine {
+        let policy = Policy { dma: DmaOrder::Late, matmul: MatmulMode::Exact, fuel: 0 };
+        Machine {
+            cells: vec![Cell::Empty; program.slots],
+            coverage: vec![0; program.points.len().div_ceil(64)],
+            pool: Pool::default(),
+            memory: Memory::default(),
+            policy,
+            fuel: 0,
+            grid: Vec::new(),
+            site: 0,
+            program,
+        }
+    }
+
+    /// The program that it runs.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Coverage points hit since `new`: bit i of word i / 64 is point i of [`Program::coverage_points`].
+    pub fn coverage(&self) -> &[u64] {
+        &self.coverage
+    }
+
+    fn hit(&mut self, point: u32) {
+        self.coverage[point as usize / 64] |= 1 << (point % 64);
+    }
+
+    fn fault(&self, trap: Trap) -> Fault {
+        let site = &self.program.sites[self.site as usize];
+        let other = trap.other.map(|other| self.program.sites[other as usize].stack.clone());
+        Fault {
+            class: trap.class,
+            op: site.op.clone(),
+            stack: site.stack.clone(),
+            grid: self.grid.clone(),
+            space: trap.space,
+            indices: trap.indices,
+            message: trap.message,
+            other: other.filter(|other| *other != site.stack),
+        }
+    }
+
+    fn end(&self, result: Result<(), Stop>) -> End {
+        match result {
+            Ok(()) => End::Finished,
+            Err(Stop::OutOfFuel) => End::OutOfFuel,
+            Err(Stop::Trap(trap)) => End::Fault(Box::new(self.fault(*trap))),
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The grid and its windows: what the runtime does around the kernel's body.
+//!
+//! Invariant: the grid runs row-major, last index fastest. An input block is copied in when its index changes; an output
+//! block is undefined at its first visit, written back when its index changes and at the end, and must not come again.
+//! An edge block is copied only where it lies inside the array; the rest of the buffer stays undefined. Scratch persists
+//! over grid steps and is undefined at the start.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use countersign_dtype::{Array, DType};
+
+use crate::fault::{FaultClass, Stop, Trap};
+use crate::ir::MemorySpace;
+use crate::mem::{Allocation, AllocationId, View};
+use crate::program::{Parameter, Program, Slot, Window};
+use crate::value::{Dims, Scalar};
+
+use super::{BindError, Cell, Machine, Operand, Output, OutputSpec, Policy, Run};
+
+/// A windowed array during a run.
+struct Pipelined {
+    parameter: usize,
+    array: AllocationId,
+    buffer: AllocationId,
+    current: Option<Vec<i64>>,
+    written: BTreeSet<Vec<i64>>,
+}
+
+impl Machine {
+    /// Runs the program once.
+    ///
+    /// # Errors
+    /// If operands or outputs don't fit the program.
+    pub fn run(
+        &mut self,
+        operands: &[Operand],
+        outputs: &[OutputSpec],
+        policy: &Policy,
+    ) -> Result<Run, BindError> {
+        let program = Arc::clone(&self.program);
+        self.policy = *policy;
+        self.fuel = policy.fuel;
+        self.memory.begin(policy.dma);
+        let (mut pipelined, results) = self.bind(&program, operands, outputs)?;
+        let outcome =
+            self.grid(&program, &mut pipelined).and_then(|()| self.memory.finish().map_err(Stop::from));
+        let end = self.end(outcome);
+        let outputs = results
+            .iter()
+            .zip(outputs)
+            .map(|(&id, spec)| {
+                let allocation = &self.memory.allocations[id as usize];
+                let array =
+                    Array { dtype: spec.dtype, shape: spec.shape.clone(), bytes: allocation.bytes.clone() };
+                Output { array, undefined: allocation.undefined_ranges() }
+            })
+            .collect();
+        Ok(Run { outputs, end, fuel_used: policy.fuel - self.fuel })
+    }
+
+    /// Lays out memory: one allocation per parameter, and a buffer per window. Reuses what an earlier run left.
+    fn bind(
+        &mut self,
+        program: &Program,
+        operands: &[Operand],
+        outputs: &[OutputSpec],
+    ) -> Result<(Vec<Pipelined>, Vec<AllocationId>), BindError> {
+        let count = |what, expected, given| match expected == given {
+            true => Ok(()),
+            false => Err(BindError::Count { what, expected, given }),
+        };
+        count("operands", program.operand_count(), operands.len())?;
+        count("outputs", program.output_count(), outputs.len())?;
+        let mut old = std::mem::take(&mut self.memory.allocations).into_iter();
+        let (mut operands, mut specs) = (operands.iter(), outputs.iter());
+        let (mut pipelined, mut results) = (Vec::new(), Vec::new());
+        let mut scratch = 0;
+        for (index, parameter) in program.parameters.iter().enumerate() {
+            match parameter {
+                Parameter::Prefetch { slot, dtype, dims } => {
+                    if let Some(operand) = operands.next() {
+                        let id = self.operand(&mut old, operand, *dtype, Some(dims), MemorySpace::Smem)?;
+                        self.see(*slot, id);
+                    }
+                }
+                Parameter::Array { slot, dtype, dims, space, output, window } => {
+                    let whole = window.is_none().then_some(dims);
+                    let home = if whole.is_some() { *space } else { MemorySpace::Hbm };
+                    let array = match output {
+                        false => match operands.next() {
+                            Some(operand) => self.operand(&mut old, operand, *dtype, whole, home)?,
+                            None => continue,
+                        },
+                        true => match specs.next() {
+                            Some(spec) => self.result(&mut old, spec, results.len(), *dtype, whole, home)?,
+                            None => continue,
+                        },
+                    };
+                    if *output {
+                        results.push(array);
+                    }
+                    let Some(window) = window else {
+                        self.see(*slot, array);
+                        continue;
+                    };
+                    let label = format!("window of {}", self.memory.allocations[array as usize].label);
+                    let buffer = self.fresh(&mut old, label, *space, *dtype, window.block);
+                    self.see(*slot, buffer);
+                    let rank = self.memory.allocations[array as usize].dims.rank();
+                    if rank != window.block.rank() {
+                        return Err(BindError::Mismatch {
+                            label: self.memory.allocations[array as usize].label.clone(),
+                            given: format!("of rank {rank}"),
+                            expected: format!("rank {}", window.block.rank()),
+                        });
+                    }
+                    pipelined.push(Pipelined {
+                        parameter: index,
+                        array,
+                        buffer,
+                        current: None,
+                        written: BTreeSet::new(),
+                    });
+                }
+                Parameter::Scratch { slot, dtype, dims, space } => {
+                    let id = self.fresh(&mut old, format!("scratch {scratch}"), *space, *dtype, *dims);
+                    scratch += 1;
+                    self.see(*slot, id);
+                }
+                Parameter::Semaphores { slot, dims } => {
+                    old.next();
+                    let id = self.memory.add(Allocation::semaphores(format!("semaphores {scratch}"), *dims));
+                    scratch += 1;
+                    self.see(*slot, id);
+                }
+            }
+        }
+        Ok((pipelined, results))
+    }
+
+    fn see(&mut self, slot: Slot, id: AllocationId) {
+        let allocation = &self.memory.allocations[id as usize];
+        self.cells[slot as usize] = Cell::View(View::whole(id, allocation.dtype, allocation.dims));
+    }
+
+    fn fresh(
+        &mut self,
+        old: &mut impl Iterator<Item = Allocation>,
+        label: String,
+        space: MemorySpace,
+        dtype: DType,
+        dims: Dims,
+    ) -> AllocationId {
+        let mut allocation = match old.next() {
+            Some(old) if old.dims == dims && old.dtype == dtype && old.counts.is_empty() => {
+                Allocation { label, space, ..old }
+            }
+            _ => Allocation::undefined(label, space, dtype, dims),
+        };
+        allocation.reset();
+        self.memory.add(allocation)
+    }
+
+    fn operand(
+        &mut self,
+        old: &mut impl Iterator<Item = Allocation>,
+        operand: &Operand,
+        dtype: DType,
+        dims: Option<&Dims>,
+        space: MemorySpace,
+    ) -> Result<AllocationId, BindError> {
+        let given = Dims::new(&operand.array.shape);
+        let fits = operand.array.dtype == dtype
+            && given.is_some_and(|given| dims.is_none_or(|dims| *dims == given))
+            && operand.array.bytes.len() == Array::byte_len(dtype, operand.array.len());
+        let Some(given) = given.filter(|_| fits) else {
+            return Err(BindError::Mismatch {
+                label: operand.label.to_owned(),
+                given: format!("{} {:?}", operand.array.dtype.name(), operand.array.shape),
+                expected: format!("{} {:?}", dtype.name(), dims.map(|dims| dims.as_slice().to_vec())),
+            });
+        };
+        let id = self.fresh(old, operand.label.to_owned(), space, dtype, given);
+        self.memory.allocations[id as usize].fill(operand.array, operand.undefined);
+        Ok(id)
+    }
+
+    fn result(
+        &mut self,
+        old: &mut impl Iterator<Item = Allocation>,
+        spec: &OutputSpec,
+        index: usize,
+        dtype: DType,
+        dims: Option<&Dims>,
+        space: MemorySpace,
+    ) -> Result<AllocationId, BindError> {
+        let label = format!("output {index}");
+        let given = Dims::new(&spec.shape).filter(|given| dims.is_none_or(|dims| dims == given));
+        let Some(given) = given.filter(|_| spec.dtype == dtype) else {
+            return Err(BindError::Mismatch {
+                label,
+                given: format!("{} {:?}", spec.dtype.name(), spec.shape),
+                expected: format!("{} {:?}", dtype.name(), dims.map(|dims| dims.as_slice().to_vec())),
+            });
+        };
+        let id = self.fresh(old, label, space, dtype, given);
+        self.memory.allocations[id as usize].bytes.fill(0);
+        Ok(id)
+    }
+
+    fn grid(&mut self, program: &Program, pipelined: &mut [Pipelined]) -> Result<(), Stop> {
+        self.grid = vec![0; program.grid.len()];
+        for _ in 0..program.grid_steps() {
+            for window in pipelined.iter_mut() {
+                self.enter(program, window)?;
+            }
+            for (&slot, &index) in program.grid_slots.iter().zip(&self.grid) {
+                self.cells[slot as usize] = Cell::Scalar(Scalar::defined(index as u32));
+            }
+            self.block(&program.body)?;
+            for dim in (0..self.grid.len()).rev() {
+                self.grid[dim] += 1;
+                if self.grid[dim] < program.grid[dim] || dim == 0 {
+                    break;
+                }
+                self.grid[dim] = 0;
+            }
+        }
+        for window in pipelined.iter_mut() {
+            self.write_back(program, window);
+        }
+        Ok(())
+    }
+
+    /// Moves a window to the current grid point's block.
+    fn enter(&mut self, program: &Program, pipelined: &mut Pipelined) -> Result<(), Stop> {
+        let Parameter::Array { output, window: Some(window), .. } = &program.parameters[pipelined.parameter]
+        else {
+            return Ok(());
+        };
+        let index = self.block_index(program, window)?;
+        if pipelined.current.as_ref() == Some(&index) {
+            return Ok(());
+        }
+        self.write_back(program, pipelined);
+        let label = self.memory.allocations[pipelined.array as usize].label.clone();
+        if pipelined.written.contains(&index) {
+            let message = format!("block {index:?} of {label} is visited again after it was written back");
+            let trap = Trap::new(FaultClass::OutputRevisited, message);
+            return Err(Trap { space: Some(MemorySpace::Hbm), indices: index, ..trap }.into());
+        }
+        let array = self.memory.allocations[pipelined.array as usize].dims;
+        let Some((outside, inside)) = self.clip(pipelined, window, &index) else {
+            let message = format!("block {index:?} of {label} {:?} lies outside", array.as_slice());
+            let trap = Trap::new(FaultClass::OutOfBounds, message);
+            return Err(Trap { space: Some(MemorySpace::Hbm), indices: index, ..trap }.into());
+        };
+        self.memory.allocations[pipelined.buffer as usize].reset();
+        if !output {
+            self.memory.copy(&outside, &inside);
+        }
+        pipelined.current = Some(index);
+        Ok(())
+    }
+
+    fn write_back(&mut self, program: &Program, pipelined: &mut Pipelined) {
+        let Parameter::Array { output: true, window: Some(window), .. } =
+            &program.parameters[pipelined.parameter]
+        else {
+            return;
+        };
+        let Some(index) = pipelined.current.take() else { return };
+        if let Some((outside, inside)) = self.clip(pipelined, window, &index) {
+            self.memory.copy(&inside, &outside);
+        }
+        pipelined.written.insert(index);
+    }
+
+    /// The part of a block that lies inside its array, as views of array and buffer; `None` if it lies outside whole.
+    fn clip(&self, pipelined: &Pipelined, window: &Window, index: &[i64]) -> Option<(View, View)> {
+        let (array, buffer) = (
+            &self.memory.allocations[pipelined.array as usize],
+            &self.memory.allocations[pipelined.buffer as usize],
+        );
+        let mut start = Vec::new();
+        let mut sizes = window.block;
+        for (dim, &index) in index.iter().enumerate() {
+            let first = index.checked_mul(window.block.get(dim) as i64)?;
+            let room = array.dims.get(dim) as i64 - first;
+            if first < 0 || room <= 0 {
+                return None;
+            }
+            sizes.set(dim, room.min(window.block.get(dim) as i64) as usize);
+            start.push(Some(first));
+        }
+        let origin = vec![Some(0); start.len()];
+        let outside = View::whole(pipelined.array, array.dtype, array.dims).slice(&start, &sizes, 0);
+        let inside = View::whole(pipelined.buffer, buffer.dtype, buffer.dims).slice(&origin, &sizes, 0);
+        Some((outside, inside))
+    }
+
+    /// Runs a window's index map at the current grid point.
+    fn block_index(&mut self, program: &Program, window: &Window) -> Result<Vec<i64>, Stop> {
+        let transform = &window.transform;
+        for (&slot, &index) in transform.grid_slots.iter().zip(&self.grid) {
+            self.cells[slot as usize] = Cell::Scalar(Scalar::defined(index as u32));
+        }
+        for (&slot, parameter) in transform.scalar_slots.iter().zip(&program.parameters[..program.prefetch]) {
+            if let Parameter::Prefetch { slot: operand, .. } = parameter {
+                self.cells[slot as usize] = self.cells[*operand as usize].clone();
+            }
+        }
+        self.block(&transform.body)?;
+        transform
+            .body
+            .yields
+            .iter()
+            .map(|&slot| {
+                let index = self.scalar(slot);
+                if !index.is_defined() {
+                    return Err(
+                        Trap::new(FaultClass::UndefinedUse, "a window's block index is undefined").into()
+                    );
+                }
+                Ok(index.as_i64())
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,307 @@
+//! Copies in flight, the semaphores that count their bytes, and the races they can have.
+//!
+//! Invariant: a copy is in flight from its start until a wait that its semaphore satisfies, whether or not its bytes have
+//! landed; landing time is the policy's, visibility the wait's. So an eager policy hides no race.
+
+use crate::fault::{FaultClass, Trap};
+use crate::value::Dims;
+
+use super::access::{Access, Memory};
+use super::allocation::Allocation;
+use super::codec;
+use super::view::View;
+
+/// When the bytes of a pending copy land. A right kernel gives the same bits under every order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DmaOrder {
+    /// At the wait that needs them, oldest copy first.
+    #[default]
+    Late,
+    /// At once.
+    Eager,
+    /// At a time drawn from this seed, waits completing copies in a drawn order.
+    Seeded(u64),
+}
+
+#[derive(Debug, Clone)]
+struct Copy {
+    source: View,
+    target: View,
+    semaphore: (u32, i64),
+    bytes: i64,
+    landed: bool,
+    site: u32,
+}
+
+/// All copies in flight.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    pending: Vec<Copy>,
+    order: DmaOrder,
+    draws: u64,
+}
+
+impl Copies {
+    pub(super) fn begin(&mut self, order: DmaOrder) {
+        self.pending.clear();
+        self.order = order;
+        self.draws = 0;
+    }
+
+    /// Faults if the access disturbs a copy in flight.
+    pub(super) fn check(&self, view: &View, access: Access, allocations: &[Allocation]) -> Result<(), Trap> {
+        for copy in &self.pending {
+            let (hit, role) = if overlap(view, &copy.target) {
+                (&copy.target, "writes")
+            } else if access == Access::Write && overlap(view, &copy.source) {
+                (&copy.source, "reads")
+            } else {
+                continue;
+            };
+            let allocation = &allocations[hit.allocation as usize];
+            let verb = match access {
+                Access::Read => "reads",
+                Access::Write => "writes",
+            };
+            let message = format!("{verb} {}, which a copy in flight {role}", allocation.label);
+            return Err(Trap {
+                space: Some(allocation.space),
+                other: Some(copy.site),
+                ..Trap::new(FaultClass::Race, message)
+            });
+        }
+        Ok(())
+    }
+
+    /// A number below `bound` from the seed and the count of draws (splitmix64).
+    fn draw(&mut self, seed: u64, bound: usize) -> usize {
+        self.draws += 1;
+        let mut z = seed.wrapping_add(self.draws.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
+    }
+}
+
+impl Memory {
+    /// Starts a copy.
+    pub(crate) fn start(
+        &mut self,
+        source: &View,
+        target: &View,
+        semaphore: &View,
+        site: u32,
+    ) -> Result<(), Trap> {
+        self.checked(source, Access::Read)?;
+        self.checked(target, Access::Write)?;
+        if let Some(complaint) = &semaphore.complaint {
+            return Err(self.complain(semaphore, complaint));
+        }
+        let bytes = (target.dims.len() * target.dtype.bits()).div_ceil(8) as i64;
+        let copy = Copy {
+            source: source.clone(),
+            target: target.clone(),
+            semaphore: (semaphore.allocation, semaphore.offset),
+            bytes,
+            landed: false,
+            site,
+        };
+        self.copies.pending.push(copy);
+        let now = match self.copies.order {
+            DmaOrder::Late => false,
+            DmaOrder::Eager => true,
+            DmaOrder::Seeded(seed) => self.copies.draw(seed, 2) == 0,
+        };
+        if now {
+            self.land(self.copies.pending.len() - 1);
+        }
+        Ok(())
+    }
+
+    /// Waits until the semaphore has received `bytes`, completing copies that signal it, and takes them.
+    pub(crate) fn wait(&mut self, semaphore: &View, bytes: i64) -> Result<(), Trap> {
+        if let Some(complaint) = &semaphore.complaint {
+            return Err(self.complain(semaphore, complaint));
+        }
+        let key = (semaphore.allocation, semaphore.offset);
+        loop {
+            let received = self.allocations[key.0 as usize].counts[key.1 as usize];
+            if received >= bytes {
+                self.allocations[key.0 as usize].counts[key.1 as usize] -= bytes;
+                return Ok(());
+            }
+            let mine: Vec<usize> =
+                (0..self.copies.pending.len()).filter(|&i| self.copies.pending[i].semaphore == key).collect();
+            if mine.is_empty() {
+                let message = format!(
+                    "waits for {bytes} bytes on {}[{}], which holds {received} and no copy in flight signals it",
+                    self.of(semaphore).label,
+                    key.1
+                );
+                return Err(Trap {
+                    space: Some(self.of(semaphore).space),
+                    indices: vec![key.1],
+                    ..Trap::new(FaultClass::Deadlock, message)
+                });
+            }
+            let chosen = match self.copies.order {
+                DmaOrder::Late | DmaOrder::Eager => 0,
+                DmaOrder::Seeded(seed) => self.copies.draw(seed, mine.len()),
+            };
+            self.land(mine[chosen]);
+            let copy = self.copies.pending.remove(mine[chosen]);
+            self.allocations[key.0 as usize].counts[key.1 as usize] += copy.bytes;
+        }
+    }
+
+    /// Faults if the kernel left a copy in flight or a semaphore above zero.
+    pub(crate) fn finish(&self) -> Result<(), Trap> {
+        if let Some(copy) = self.copies.pending.first() {
+            let (source, target) = (self.of(&copy.source), self.of(&copy.target));
+            let message = format!(
+                "{} cop{} still in flight at the kernel's end, the first from {} to {}",
+                self.copies.pending.len(),
+                if self.copies.pending.len() == 1 { "y is" } else { "ies are" },
+                source.label,
+                target.label
+            );
+            let trap = Trap::new(FaultClass::Residue, message);
+            return Err(Trap { space: Some(target.space), other: Some(copy.site), ..trap });
+        }
+        for allocation in &self.allocations {
+            if let Some(at) = allocation.counts.iter().position(|&count| count != 0) {
+                let message = format!(
+                    "{}[{at}] holds {} bytes at the kernel's end",
+                    allocation.label, allocation.counts[at]
+                );
+                let trap = Trap::new(FaultClass::Residue, message);
+                return Err(Trap { space: Some(allocation.space), indices: vec![at as i64], ..trap });
+            }
+        }
+        Ok(())
+    }
+
+    fn land(&mut self, index: usize) {
+        if self.copies.pending[index].landed {
+            return;
+        }
+        self.copies.pending[index].landed = true;
+        let (source, target) =
+            (self.copies.pending[index].source.clone(), self.copies.pending[index].target.clone());
+        self.copy(&source, &target);
+    }
+
+    /// Moves bytes and shadow; both views have been checked and have equal shape and type.
+    pub(crate) fn copy(&mut self, source: &View, target: &View) {
+        let width = source.dims.last();
+        let mut from = Vec::new();
+        let mut to = Vec::new();
+        let whole = source.is_contiguous() && target.is_contiguous();
+        if whole {
+            from.push(source.offset as usize);
+            to.push(target.offset as usize);
+        } else {
+            source.rows(|offset| from.push(offset as usize));
+            target.rows(|offset| to.push(offset as usize));
+        }
+        let run = if whole { source.dims.len() } else { width };
+        let same = source.allocation == target.allocation;
+        let taken = if same {
+            self.allocations[source.allocation as usize].clone()
+        } else {
+            std::mem::replace(
+                &mut self.allocations[source.allocation as usize],
+                Allocation::semaphores(String::new(), Dims::ones(0)),
+            )
+        };
+        let into = &mut self.allocations[target.allocation as usize];
+        let bits = into.dtype.bits();
+        for (&from, &to) in from.iter().zip(&to) {
+            let aligned = from * bits % 8 == 0 && to * bits % 8 == 0 && run * bits % 8 == 0;
+            if aligned && (whole || (source.last_stride() == 1 && target.last_stride() == 1)) {
+                let (from, to, len) = (from * bits / 8, to * bits / 8, run * bits / 8);
+                into.bytes[to..to + len].copy_from_slice(&taken.bytes[from..from + len]);
+                into.shadow[to..to + len].copy_from_slice(&taken.shadow[from..from + len]);
+                continue;
+            }
+            let (mut lane, mut mask) = ([0], [0]);
+            for i in 0..run {
+                let (from, to) = if whole {
+                    (from + i, to + i)
+                } else {
+                    (from + i * source.last_stride() as usize, to + i * target.last_stride() as usize)
+                };
+                codec::read(taken.dtype, &taken.bytes, from, 1, &mut lane);
+                codec::write_one(into.dtype, &mut into.bytes, to, lane[0]);
+                codec::read_shadow(taken.dtype, &taken.shadow, from, 1, &mut mask);
+                codec::mark_one(into.dtype, &mut into.shadow, to, mask[0] != 0);
+            }
+        }
+        if !same {
+            self.allocations[source.allocation as usize] = taken;
+        }
+    }
+}
+
+/// Whether two views touch an element in common, exactly.
+fn overlap(a: &View, b: &View) -> bool {
+    if a.allocation != b.allocation {
+        return false;
+    }
+    let (Some((a_first, a_end)), Some((b_first, b_end))) = (a.span(), b.span()) else { return false };
+    if a_first >= b_end || b_first >= a_end {
+        return false;
+    }
+    let dense = |view: &View| view.is_contiguous() && view.pack == 1;
+    if dense(a) && dense(b) {
+        return true;
+    }
+    let (a, b) = (intervals(a), intervals(b));
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        if a[i].0 < b[j].1 && b[j].0 < a[i].1 {
+            return true;
+        }
+        if a[i].1 <= b[j].1 {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    false
+}
+
+/// The elements that a view touches, as sorted half-open intervals.
+fn intervals(view: &View) -> Vec<(i64, i64)> {
+    let mut out = Vec::new();
+    let (width, stride) = (view.dims.last() as i64, view.last_stride());
+    for packed in 0..view.pack as i64 {
+        view.rows(|offset| {
+            let first = offset + packed * view.pack_stride;
+            if stride == 1 {
+                out.push((first, first + width));
+            } else {
+                out.extend((0..width).map(|i| (first + i * stride, first + i * stride + 1)));
+            }
+        });
+    }
+    out.sort_unstable();
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use countersign_dtype::DType;
+
+    #[test]
+    fn overlap_is_exact_for_strided_views() {
+        let whole = View::whole(0, DType::F32, Dims::new(&[4, 6]).unwrap());
+        let left = whole.slice(&[Some(0), Some(0)], &Dims::new(&[4, 3]).unwrap(), 0);
+        let right = whole.slice(&[Some(0), Some(3)], &Dims::new(&[4, 3]).unwrap(), 0);
+        let row = whole.slice(&[Some(2), Some(0)], &Dims::new(&[1, 6]).unwrap(), 0);
+        assert!(!overlap(&left, &right));
+        assert!(overlap(&left, &row) && overlap(&right, &row) && overlap(&whole, &left));
+        assert!(!overlap(&whole, &View::whole(1, DType::F32, Dims::new(&[4, 6]).unwrap())));
+    }
+}

@@ -1,0 +1,5 @@
+//! Value functions of the ops: lanes in, lanes out, no memory.
+
+pub(crate) mod matmul;
+pub(crate) mod reduce;
+pub(crate) mod scalar;

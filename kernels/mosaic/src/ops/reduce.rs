@@ -1,0 +1,67 @@
+//! Reductions over the last dimension.
+//!
+//! Invariant: the order of a sum is fixed: eight partial sums (lane i goes to i mod 8, ascending), folded as
+//! ((0+4)+(2+6)) + ((1+5)+(3+7)), then added to the accumulator. MLIR leaves the order open; this one vectorises and has
+//! the smaller error bound. An undefined lane makes its row's result undefined.
+
+use crate::program::Reduction;
+use crate::value::{Dims, Grid, Pool, Vector};
+
+use super::scalar::maximum;
+
+/// Reduces `a` of shape `from` over its last dimension onto `accumulator` of shape `to`.
+pub(crate) fn last(
+    reduction: Reduction,
+    a: &Vector,
+    accumulator: &Vector,
+    from: &Dims,
+    to: &Dims,
+    pool: &mut Pool,
+) -> Vector {
+    let width = from.last();
+    let full = a.lanes.expand(from, pool);
+    let start = accumulator.lanes.expand(to, pool);
+    let mut out = pool.take(to.len());
+    for ((slot, row), &start) in
+        out.iter_mut().zip(full.lanes.chunks_exact(width.max(1))).zip(start.lanes.iter())
+    {
+        *slot = match reduction {
+            Reduction::AddF => (sum(row) + f32::from_bits(start)).to_bits(),
+            Reduction::MaximumF => row.iter().fold(start, |best, &lane| maximum(best, lane)),
+        };
+    }
+    pool.give(full.lanes);
+    let undefined = (a.undefined.is_some() || accumulator.undefined.is_some()).then(|| {
+        let mut masks = pool.take(to.len());
+        masks.fill(0);
+        if let Some(grid) = &a.undefined {
+            let grid = grid.expand(from, pool);
+            for (mask, row) in masks.iter_mut().zip(grid.lanes.chunks_exact(width.max(1))) {
+                *mask |= u32::from(row.iter().any(|&lane| lane != 0)).wrapping_neg();
+            }
+        }
+        if let Some(grid) = &accumulator.undefined {
+            let grid = grid.expand(to, pool);
+            for (mask, &lane) in masks.iter_mut().zip(grid.lanes.iter()) {
+                *mask |= u32::from(lane != 0).wrapping_neg();
+            }
+        }
+        Grid::new(*to, masks)
+    });
+    Vector { lanes: Grid::new(*to, out), undefined }
+}
+
+fn sum(row: &[u32]) -> f32 {
+    let mut parts = [0.0f32; 8];
+    let (chunks, rest) = row.as_chunks::<8>();
+    for chunk in chunks {
+        for (part, &lane) in parts.iter_mut().zip(chunk) {
+            *part += f32::from_bits(lane);
+        }
+    }
+    for (part, &lane) in parts.iter_mut().zip(rest) {
+        *part += f32::from_bits(lane);
+    }
+    let [a, b, c, d, e, f, g, h] = parts;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}

@@ -1,0 +1,674 @@
+//! Lowering: a parsed module to a program, once.
+//!
+//! Invariant: collects everything unsupported before it gives up, each with op, reason and place.
+
+use countersign_dtype::DType;
+
+use crate::ir::{Attribute, ElementType, MemRefType, MemorySpace, Module, Op, Region, Type, ValueId};
+use crate::op::{self, Conversion, Lowering, Special};
+use crate::value::{Dims, MAX_RANK};
+
+use super::inst::{Block, Inst, Kind, Matmul, SharedVector, Slot};
+use super::window::{Parameter, Transform, Window};
+use super::{CoverageKind, CoveragePoint, Program, Site, lifetime, static_dims};
+
+/// Something in a module that we don't know how to execute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported {
+    /// The op.
+    pub op: String,
+    /// What about it, in words.
+    pub what: String,
+    /// Line in the module's text, from 1.
+    pub line: u32,
+}
+
+/// Why a module can't be lowered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} unsupported, the first: {}", self.unsupported.len(), self.first())]
+pub struct LowerError {
+    /// Everything unsupported, in the module's order.
+    pub unsupported: Vec<Unsupported>,
+}
+
+impl LowerError {
+    fn first(&self) -> String {
+        self.unsupported
+            .first()
+            .map_or_else(String::new, |first| format!("{} at line {} ({})", first.op, first.line, first.what))
+    }
+}
+
+impl Program {
+    /// Lowers the kernel function of `module` (the first one with `iteration_bounds`, else the first), which has
+    /// `outputs` outputs after its inputs.
+    ///
+    /// # Errors
+    /// Names every op, attribute and type that the machine doesn't know.
+    pub fn lower(module: &Module, outputs: usize) -> Result<Program, LowerError> {
+        let mut lowering = Context { module, sites: Vec::new(), points: Vec::new(), unsupported: Vec::new() };
+        let kernel = module
+            .ops
+            .iter()
+            .find(|op| op.attribute("iteration_bounds").is_some())
+            .or_else(|| module.ops.first())
+            .filter(|op| op.name == "func.func" && op.regions.len() == 1);
+        let program = match kernel {
+            Some(kernel) => lowering.kernel(kernel, outputs),
+            None => {
+                lowering.unsupported.push(Unsupported {
+                    op: "module".into(),
+                    what: "has no function".into(),
+                    line: 1,
+                });
+                None
+            }
+        };
+        match program {
+            Some(program) if lowering.unsupported.is_empty() => Ok(program),
+            _ => Err(LowerError { unsupported: lowering.unsupported }),
+        }
+    }
+}
+
+/// What an op's lowering answers: `Err` says what is unsupported.
+type Lowered<T> = Result<T, String>;
+
+struct Context<'m> {
+    module: &'m Module,
+    sites: Vec<Site>,
+    points: Vec<CoveragePoint>,
+    unsupported: Vec<Unsupported>,
+}
+
+impl Context<'_> {
+    fn refuse(&mut self, op: &Op, what: String) {
+        self.unsupported.push(Unsupported { op: op.name.clone(), what, line: op.line });
+    }
+
+    fn site(&mut self, op: &Op) -> u32 {
+        let stack = self.module.locations.stack(op.location).to_vec();
+        self.sites.push(Site { op: op.name.clone(), stack, line: op.line });
+        (self.sites.len() - 1) as u32
+    }
+
+    fn points(&mut self, site: u32, kinds: impl IntoIterator<Item = CoverageKind>) -> u32 {
+        let first = self.points.len() as u32;
+        self.points.extend(kinds.into_iter().map(|kind| CoveragePoint { site, kind }));
+        first
+    }
+
+    fn kernel(&mut self, function: &Op, outputs: usize) -> Option<Program> {
+        let region = &function.regions[0];
+        let grid = match function.attribute("iteration_bounds") {
+            Some(bounds) => bounds.as_ints().map(<[i64]>::to_vec),
+            None => Some(Vec::new()),
+        };
+        let count =
+            |name: &str| function.attribute(name).and_then(Attribute::as_int).unwrap_or(0).max(0) as usize;
+        let (prefetch, scratch) = (count("scalar_prefetch"), count("scratch_operands"));
+        let Some(grid) = grid else {
+            self.refuse(function, "iteration_bounds is not a list of integers".into());
+            return None;
+        };
+        for (name, _) in &function.attributes {
+            const KNOWN: [&str; 9] = [
+                "dimension_semantics",
+                "function_type",
+                "iteration_bounds",
+                "scalar_prefetch",
+                "scratch_operands",
+                "sym_name",
+                "sym_visibility",
+                "tpu.core_type",
+                "window_params",
+            ];
+            if !KNOWN.contains(&name.as_str()) {
+                self.refuse(function, format!("attribute {name}"));
+            }
+        }
+        let arguments = &region.arguments;
+        let arrays = arguments.len().checked_sub(grid.len() + prefetch + scratch);
+        let windows = function.attribute("window_params").and_then(Attribute::as_array).unwrap_or_default();
+        let Some(arrays) = arrays.filter(|&arrays| arrays >= outputs && arrays == windows.len()) else {
+            self.refuse(function, "arguments don't match grid, prefetch, windows and scratch".into());
+            return None;
+        };
+        let inputs = arrays - outputs;
+        let grid_slots = arguments[..grid.len()].iter().map(|(value, _)| value.0).collect();
+        let mut parameters = Vec::new();
+        for (index, (value, ty)) in arguments[grid.len()..].iter().enumerate() {
+            let lowered = if index < prefetch {
+                self.prefetch(*value, ty)
+            } else if index < prefetch + arrays {
+                let array = index - prefetch;
+                self.array(*value, ty, array >= inputs, &windows[array])
+            } else {
+                self.scratch(*value, ty)
+            };
+            match lowered {
+                Ok(parameter) => parameters.push(parameter),
+                Err(what) => self.refuse(function, what),
+            }
+        }
+        let mut body = self.block(region).0;
+        let slots = self.module.values as usize + 1;
+        lifetime::finish(&mut body, slots);
+        let name = function.attribute("sym_name").and_then(Attribute::as_str).unwrap_or("kernel").to_owned();
+        let ops = self.sites.len();
+        Some(Program {
+            name,
+            grid,
+            prefetch,
+            grid_slots,
+            parameters,
+            body,
+            slots,
+            sites: std::mem::take(&mut self.sites),
+            points: std::mem::take(&mut self.points),
+            ops,
+        })
+    }
+
+    fn prefetch(&mut self, value: ValueId, ty: &Type) -> Lowered<Parameter> {
+        let (dtype, dims, _) = data_memref(ty)?;
+        Ok(Parameter::Prefetch { slot: value.0, dtype, dims })
+    }
+
+    fn scratch(&mut self, value: ValueId, ty: &Type) -> Lowered<Parameter> {
+        let Type::MemRef(memref) = ty else { return Err(format!("scratch of type {ty:?}")) };
+        if memref.element == ElementType::DmaSemaphore {
+            let dims = static_dims(memref).ok_or("semaphores of dynamic shape")?;
+            return Ok(Parameter::Semaphores { slot: value.0, dims });
+        }
+        let (dtype, dims, space) = data_memref(ty)?;
+        Ok(Parameter::Scratch { slot: value.0, dtype, dims, space })
+    }
+
+    fn array(&mut self, value: ValueId, ty: &Type, output: bool, window: &Attribute) -> Lowered<Parameter> {
+        let (dtype, dims, space) = data_memref(ty)?;
+        let Attribute::Dict(entries) = window else {
+            return Err("window_params entry is not a dictionary".into());
+        };
+        if entries.is_empty() {
+            return Ok(Parameter::Array { slot: value.0, dtype, dims, space, output, window: None });
+        }
+        let mut block = None;
+        let mut transform = None;
+        for (key, entry) in entries {
+            match (key.as_str(), entry) {
+                ("window_bounds", Attribute::IntArray(bounds)) => {
+                    let bounds: Vec<usize> = bounds.iter().map(|&bound| bound.max(0) as usize).collect();
+                    block = Dims::new(&bounds);
+                }
+                ("transform_indices", Attribute::Symbol(name)) => transform = Some(self.transform(name)?),
+                _ => return Err(format!("window attribute {key}")),
+            }
+        }
+        let (Some(block), Some(transform)) = (block, transform) else {
+            return Err("a window without bounds or transform".into());
+        };
+        if block != dims {
+            return Err("a window whose bounds differ from its buffer".into());
+        }
+        let window = Some(Box::new(Window { block, transform }));
+        Ok(Parameter::Array { slot: value.0, dtype, dims, space, output, window })
+    }
+
+    fn transform(&mut self, name: &str) -> Lowered<Transform> {
+        let function = self.module.function(name).filter(|op| op.regions.len() == 1);
+        let function = function.ok_or_else(|| format!("no function @{name}"))?;
+        let region = &function.regions[0];
+        let grid =
+            region.arguments.iter().take_while(|(_, ty)| matches!(ty, Type::Scalar(DType::I32))).count();
+        let slots: Vec<Slot> = region.arguments.iter().map(|(value, _)| value.0).collect();
+        let body = self.block(region).0;
+        Ok(Transform { grid_slots: slots[..grid].to_vec(), scalar_slots: slots[grid..].to_vec(), body })
+    }
+
+    /// A block, and the flag of its terminator if that is `scf.condition`.
+    fn block(&mut self, region: &Region) -> (Block, Option<Slot>) {
+        let mut block = Block {
+            arguments: region.arguments.iter().map(|(value, _)| value.0).collect(),
+            ..Block::default()
+        };
+        let mut flag = None;
+        for op in &region.ops {
+            let operands = op.operands.iter().map(|value| value.0);
+            match op.name.as_str() {
+                "scf.yield" | "func.return" => block.yields = operands.collect(),
+                "scf.condition" => {
+                    flag = op.operands.first().map(|value| value.0);
+                    block.yields = operands.skip(1).collect();
+                }
+                _ => {
+                    let site = self.site(op);
+                    match self.inst(op, site) {
+                        Ok(kind) => {
+                            // Ops without results write to a slot of their own that nobody reads.
+                            let out = op.results.first().map_or(self.module.values, |value| value.0);
+                            block.insts.push(Inst { kind, out, site, frees: Vec::new() });
+                        }
+                        Err(what) => self.refuse(op, what),
+                    }
+                }
+            }
+        }
+        (block, flag)
+    }
+
+    fn inst(&mut self, op: &Op, site: u32) -> Lowered<Kind> {
+        let (_, known, lowering) = op::entry(&op.name).ok_or("unknown op")?;
+        for (name, _) in &op.attributes {
+            if !known.contains(&name.as_str()) && !op::HARMLESS.contains(&name.as_str()) {
+                return Err(format!("attribute {name}"));
+            }
+        }
+        let a = || operand(op, 0);
+        let b = || operand(op, 1);
+        match lowering {
+            Lowering::FloatUnary(step) => {
+                let then = op::narrow(result_element(op)?);
+                Ok(Kind::Unary { steps: std::iter::once(*step).chain(then).collect(), a: a()? })
+            }
+            Lowering::FloatBinary(binary) => {
+                let dtype = result_element(op)?;
+                // The larger of two numbers of a type is of that type.
+                let exact = matches!(binary, crate::ops::scalar::Binary::MaximumF);
+                let then = if exact { None } else { op::narrow(dtype) };
+                Ok(Kind::Binary { op: *binary, a: a()?, b: b()?, then })
+            }
+            Lowering::IntBinary(binary) => {
+                let then = op::narrow(result_element(op)?);
+                Ok(Kind::Binary { op: *binary, a: a()?, b: b()?, then })
+            }
+            Lowering::WordBinary(binary) => match result_element(op)? {
+                DType::I32 => Ok(Kind::Binary { op: *binary, a: a()?, b: b()?, then: None }),
+                other => Err(format!("element type {}", other.name())),
+            },
+            Lowering::CompareInt | Lowering::CompareFloat => {
+                let predicate = op.attribute("predicate").and_then(Attribute::as_int).unwrap_or(-1);
+                let binary = match lowering {
+                    Lowering::CompareInt => op::compare_int(predicate),
+                    _ => op::compare_float(predicate),
+                };
+                let binary = binary.ok_or_else(|| format!("predicate {predicate}"))?;
+                Ok(Kind::Binary { op: binary, a: a()?, b: b()?, then: None })
+            }
+            Lowering::Convert(conversion) => self.convert(op, *conversion),
+            Lowering::Special(special) => self.special(op, *special, site),
+        }
+    }
+
+    fn convert(&mut self, op: &Op, conversion: Conversion) -> Lowered<Kind> {
+        if let Some(mode) = op.attribute("roundingmode")
+            && mode.as_int() != Some(0)
+        {
+            return Err("rounding mode other than to nearest even".into());
+        }
+        let from = element(op.operand_types.first().ok_or("no operand")?)?;
+        let to = result_element(op)?;
+        let steps = op::conversion(conversion, from, to)
+            .ok_or_else(|| format!("conversion {} to {}", from.name(), to.name()))?;
+        if shape(&op.operand_types[0])? != shape(&op.result_types[0])? {
+            return Err("conversion that changes the shape".into());
+        }
+        Ok(Kind::Unary { steps, a: operand(op, 0)? })
+    }
+
+    fn special(&mut self, op: &Op, special: Special, site: u32) -> Lowered<Kind> {
+        let a = || operand(op, 0);
+        match special {
+            Special::Nop => Ok(Kind::Nop),
+            Special::Constant => constant(op),
+            Special::Select => {
+                Ok(Kind::Select { condition: a()?, on: operand(op, 1)?, off: operand(op, 2)? })
+            }
+            Special::Iota => {
+                let dims = result_dims(op)?;
+                match ints(op, "dimensions")? {
+                    [dimension] if (0..dims.rank() as i64).contains(dimension) => {
+                        Ok(Kind::Iota { dims, dimension: *dimension as usize })
+                    }
+                    other => Err(format!("dimensions {other:?}")),
+                }
+            }
+            Special::Broadcast => {
+                let (from, to) = (shape(&op.operand_types[0])?, result_dims(op)?);
+                let lead = to.rank().checked_sub(from.rank()).ok_or("broadcast to a lower rank")?;
+                if (0..from.rank()).any(|dim| from.get(dim) != 1 && from.get(dim) != to.get(lead + dim)) {
+                    return Err("broadcast between shapes that don't fit".into());
+                }
+                Ok(Kind::Broadcast { a: a()?, rank: to.rank() })
+            }
+            Special::ShapeCast => {
+                let (from, to) = (shape(&op.operand_types[0])?, result_dims(op)?);
+                if from.len() != to.len() {
+                    return Err("shape cast that changes the number of elements".into());
+                }
+                Ok(Kind::ShapeCast { a: a()?, from, to })
+            }
+            Special::MultiReduction => {
+                let kind = match op.attribute("kind") {
+                    Some(Attribute::Opaque(kind)) => kind.as_str(),
+                    _ => "",
+                };
+                let reduction = op::reduction(kind).ok_or_else(|| format!("reduction {kind}"))?;
+                if result_element(op)? != DType::F32 {
+                    return Err("reduction of a type other than f32".into());
+                }
+                let from = shape(&op.operand_types[0])?;
+                let mut reduced = [false; MAX_RANK];
+                for &dim in ints(op, "reduction_dims")? {
+                    let dim = usize::try_from(dim).ok().filter(|&dim| dim < from.rank());
+                    reduced[dim.ok_or("reduction dimension out of range")?] = true;
+                }
+                if !(0..from.rank()).all(|dim| reduced[dim] == (dim + 1 == from.rank())) {
+                    return Err("reduction over other dimensions than the last".into());
+                }
+                Ok(Kind::Reduce {
+                    reduction,
+                    a: a()?,
+                    accumulator: operand(op, 1)?,
+                    from,
+                    to: result_dims(op)?,
+                })
+            }
+            Special::Matmul => matmul(op).map(|matmul| Kind::Matmul(Box::new(matmul))),
+            Special::Concatenate => {
+                let to = result_dims(op)?;
+                let dimension = op.attribute("dimension").and_then(Attribute::as_int).unwrap_or(-1);
+                let dimension = usize::try_from(dimension).ok().filter(|&dim| dim < to.rank());
+                let dimension = dimension.ok_or("dimension out of range")?;
+                let parts: Lowered<Vec<_>> = op
+                    .operands
+                    .iter()
+                    .zip(&op.operand_types)
+                    .map(|(value, ty)| Ok((value.0, shape(ty)?)))
+                    .collect();
+                Ok(Kind::Concatenate { parts: parts?, dimension, to })
+            }
+            Special::MemRefSlice => {
+                let [1, indices, 0] = segments::<3>(op)? else { return Err("dynamic sizes".into()) };
+                let sizes = memref_dims(&op.result_types[0])?;
+                Ok(Kind::MemSlice { base: a()?, indices: slots(op, 1, indices as usize), sizes })
+            }
+            Special::MemRefSqueeze => {
+                let (from, to) = (memref_dims(&op.operand_types[0])?, memref_dims(&op.result_types[0])?);
+                let kept = squeezed(&from, &to).ok_or("squeeze of a dimension that isn't 1")?;
+                Ok(Kind::MemSqueeze { base: a()?, kept })
+            }
+            Special::MemRefReshape => {
+                Ok(Kind::MemReshape { base: a()?, dims: memref_dims(&op.result_types[0])? })
+            }
+            Special::MemRefBitcast => {
+                let (dtype, dims, _) = data_memref(&op.result_types[0])?;
+                Ok(Kind::MemBitcast { base: a()?, dtype, dims })
+            }
+            Special::MemRefLoad => {
+                Ok(Kind::ScalarLoad { base: a()?, indices: slots(op, 1, op.operands.len() - 1) })
+            }
+            Special::MemRefStore => Ok(Kind::ScalarStore {
+                value: a()?,
+                base: operand(op, 1)?,
+                indices: slots(op, 2, op.operands.len() - 2),
+            }),
+            Special::VectorLoad | Special::StridedLoad => {
+                let base = memref_dims(&op.operand_types[0])?;
+                let to = result_dims(op)?;
+                let mut steps = [1; MAX_RANK];
+                if special == Special::StridedLoad {
+                    let strides = ints(op, "strides")?;
+                    if strides.len() != base.rank() || strides.iter().any(|&stride| stride < 1) {
+                        return Err(format!("strides {strides:?}"));
+                    }
+                    steps[..strides.len()].copy_from_slice(strides);
+                }
+                let window = window(&base, &to)?;
+                let indices = slots(op, 1, op.operands.len() - 1);
+                Ok(Kind::Load { base: a()?, indices, window, steps, to, unused: false })
+            }
+            Special::VectorStore => {
+                if op.attribute("add").and_then(Attribute::as_bool) == Some(true) {
+                    return Err("accumulating store".into());
+                }
+                if !op.attribute("strides").and_then(Attribute::as_ints).unwrap_or_default().is_empty() {
+                    return Err("strided store".into());
+                }
+                let [1, 1, indices, masks @ (0 | 1)] = segments::<4>(op)? else {
+                    return Err("operands other than value, memref, indices and mask".into());
+                };
+                let window = window(&memref_dims(&op.operand_types[1])?, &shape(&op.operand_types[0])?)?;
+                let mask = (masks == 1).then(|| slots(op, 2 + indices as usize, 1)[0]);
+                let point = self.points(site, mask.iter().flat_map(|_| (0..3).map(CoverageKind::Mask)));
+                let indices = slots(op, 2, indices as usize);
+                Ok(Kind::Store { value: a()?, base: operand(op, 1)?, indices, window, mask, point })
+            }
+            Special::EnqueueDma => {
+                let [1, 0, 1, 1, 0, 0] = segments::<6>(op)? else { return Err("a remote copy".into()) };
+                local_order(op)?;
+                Ok(Kind::Enqueue { source: a()?, target: operand(op, 1)?, semaphore: operand(op, 2)? })
+            }
+            Special::WaitDma2 => {
+                let [1, 1, 1, 0, 0] = segments::<5>(op)? else { return Err("a remote copy".into()) };
+                local_order(op)?;
+                Ok(Kind::Wait { semaphore: a()?, target: operand(op, 2)? })
+            }
+            Special::If => {
+                let point = self.points(site, [CoverageKind::Branch(true), CoverageKind::Branch(false)]);
+                let then = op.regions.first().map(|region| self.block(region).0).unwrap_or_default();
+                let otherwise = op.regions.get(1).map(|region| self.block(region).0).unwrap_or_default();
+                let outs = op.results.iter().map(|value| value.0).collect();
+                Ok(Kind::If { condition: a()?, then, otherwise, outs, point })
+            }
+            Special::While => {
+                let point = self.points(site, (0..4).map(CoverageKind::Trips));
+                let [before, after] = op.regions.as_slice() else { return Err("not two regions".into()) };
+                let (before, flag) = self.block(before);
+                let (after, _) = self.block(after);
+                let outs = op.results.iter().map(|value| value.0).collect();
+                let inits = slots(op, 0, op.operands.len());
+                let flag = flag.ok_or("no condition")?;
+                Ok(Kind::While { inits, before, flag, after, outs, point })
+            }
+        }
+    }
+}
+
+fn local_order(op: &Op) -> Lowered<()> {
+    match op.attribute("strict_ordering").and_then(Attribute::as_bool) {
+        Some(true) => Err("strict ordering".into()),
+        _ => Ok(()),
+    }
+}
+
+fn operand(op: &Op, index: usize) -> Lowered<Slot> {
+    op.operands.get(index).map(|value| value.0).ok_or_else(|| format!("no operand {index}"))
+}
+
+fn slots(op: &Op, first: usize, count: usize) -> Vec<Slot> {
+    op.operands.iter().skip(first).take(count).map(|value| value.0).collect()
+}
+
+fn ints<'o>(op: &'o Op, name: &str) -> Lowered<&'o [i64]> {
+    op.attribute(name)
+        .and_then(Attribute::as_ints)
+        .ok_or_else(|| format!("attribute {name} is not a list of integers"))
+}
+
+fn segments<const N: usize>(op: &Op) -> Lowered<[i64; N]> {
+    let segments = ints(op, "operandSegmentSizes")?;
+    let total: i64 = segments.iter().sum();
+    if total != op.operands.len() as i64 {
+        return Err("operand segments don't add up".into());
+    }
+    segments.try_into().map_err(|_| format!("operand segments {segments:?}"))
+}
+
+fn element(ty: &Type) -> Lowered<DType> {
+    match ty {
+        Type::Scalar(dtype) => Ok(*dtype),
+        Type::Index => Ok(DType::I32),
+        Type::Vector(vector) => match vector.element {
+            ElementType::Data(dtype) => Ok(dtype),
+            other => Err(format!("vector of {other:?}")),
+        },
+        other => Err(format!("type {other:?}")),
+    }
+}
+
+fn result_element(op: &Op) -> Lowered<DType> {
+    element(op.result_types.first().ok_or("no result")?)
+}
+
+/// Extents of a vector; rank 0 for a scalar.
+fn shape(ty: &Type) -> Lowered<Dims> {
+    match ty {
+        Type::Vector(vector) => {
+            Dims::new(&vector.shape).ok_or_else(|| format!("rank {}", vector.shape.len()))
+        }
+        _ => Ok(Dims::ones(0)),
+    }
+}
+
+fn result_dims(op: &Op) -> Lowered<Dims> {
+    shape(op.result_types.first().ok_or("no result")?)
+}
+
+fn memref(ty: &Type) -> Lowered<&MemRefType> {
+    match ty {
+        Type::MemRef(memref) => Ok(memref),
+        other => Err(format!("type {other:?} where a memref belongs")),
+    }
+}
+
+fn memref_dims(ty: &Type) -> Lowered<Dims> {
+    static_dims(memref(ty)?).ok_or_else(|| "memref of dynamic shape".into())
+}
+
+fn data_memref(ty: &Type) -> Lowered<(DType, Dims, MemorySpace)> {
+    let memref = memref(ty)?;
+    let dims = memref_dims(ty)?;
+    match (memref.element, memref.space) {
+        (ElementType::Data(DType::I1), _) => Err("memref of i1".into()),
+        (ElementType::Data(dtype), Some(space)) => Ok((dtype, dims, space)),
+        (_, None) => Err("memref without memory space".into()),
+        (other, _) => Err(format!("memref of {other:?}")),
+    }
+}
+
+/// Extents of a vector access in the memref's rank: a vector of lower rank covers the last dimensions.
+fn window(base: &Dims, vector: &Dims) -> Lowered<Dims> {
+    let lead = base.rank().checked_sub(vector.rank()).ok_or("vector of higher rank than the memref")?;
+    let mut window = Dims::ones(base.rank());
+    for dim in 0..vector.rank() {
+        window.set(lead + dim, vector.get(dim));
+    }
+    Ok(window)
+}
+
+/// Which dimensions of `from` stay in `to`, dropping only extents of 1, outermost first.
+fn squeezed(from: &Dims, to: &Dims) -> Option<Vec<usize>> {
+    let mut drop = from.rank().checked_sub(to.rank())?;
+    let mut kept = Vec::new();
+    for dim in 0..from.rank() {
+        let wanted = to.as_slice().get(kept.len()).map(|&extent| extent as usize);
+        if drop > 0 && from.get(dim) == 1 {
+            drop -= 1;
+        } else if wanted == Some(from.get(dim)) {
+            kept.push(dim);
+        } else {
+            return None;
+        }
+    }
+    (kept.len() == to.rank()).then_some(kept)
+}
+
+fn constant(op: &Op) -> Lowered<Kind> {
+    match op.attribute("value").ok_or("no value")? {
+        Attribute::Splat(value, ty) => {
+            let dtype = element(ty)?;
+            let dims = Dims::ones(shape(ty)?.rank());
+            Ok(Kind::VectorConstant(SharedVector { dims, lanes: vec![lane(value, dtype)?] }))
+        }
+        Attribute::Dense(values, ty) => {
+            let dtype = element(ty)?;
+            let lanes: Lowered<Vec<u32>> = values.iter().map(|value| lane(value, dtype)).collect();
+            let (dims, lanes) = (shape(ty)?, lanes?);
+            if dims.len() != lanes.len() {
+                return Err("dense constant of the wrong length".into());
+            }
+            Ok(Kind::VectorConstant(SharedVector { dims, lanes }))
+        }
+        value => Ok(Kind::ScalarConstant(lane(value, result_element(op)?)?)),
+    }
+}
+
+/// The 32-bit lane of a constant.
+fn lane(value: &Attribute, dtype: DType) -> Lowered<u32> {
+    match value {
+        Attribute::Bool(value) => Ok(u32::from(*value)),
+        Attribute::Int(value, _) => {
+            let lane = *value as u32;
+            Ok(op::narrow(dtype).filter(|_| !dtype.is_float()).map_or(lane, |wrap| wrap.lane(lane)))
+        }
+        Attribute::Float { bits, .. } if dtype.is_float() => {
+            let bits = *bits as u32;
+            Ok(op::from_bits(dtype).map_or(bits, |from| from.lane(bits)))
+        }
+        other => Err(format!("constant {other:?}")),
+    }
+}
+
+fn matmul(op: &Op) -> Lowered<Matmul> {
+    let numbers = match op.attribute("dimension_numbers") {
+        Some(Attribute::Opaque(text)) => text.chars().filter(|c| !c.is_whitespace()).collect::<String>(),
+        _ => return Err("no dimension numbers".into()),
+    };
+    let inner = numbers.strip_prefix("tpu.dot_dimension_numbers<").and_then(|rest| rest.strip_suffix('>'));
+    let (lhs_contracts, rhs_contracts) = match inner {
+        Some("[1],[0],[0],[1],[0,0,1,1],[],[]") => (1, 0),
+        Some("[1],[1],[0],[0],[0,0,1,0],[],[]") => (1, 1),
+        Some("[0],[0],[1],[1],[0,1,1,1],[],[]") => (0, 0),
+        _ => return Err(format!("dimension numbers {numbers}")),
+    };
+    for name in ["transpose_lhs", "transpose_rhs"] {
+        if op.attribute(name).and_then(Attribute::as_bool) == Some(true) {
+            return Err(name.into());
+        }
+    }
+    let exact = match op.attribute("precision") {
+        None => false,
+        Some(Attribute::Opaque(text)) if text == "tpu.contract_precision<fp32>" => true,
+        Some(other) => return Err(format!("precision {other:?}")),
+    };
+    let [lhs, rhs, accumulator] = op.operands.as_slice() else { return Err("not three operands".into()) };
+    for ty in &op.operand_types[..2] {
+        if !element(ty)?.is_float() {
+            return Err("integer matmul".into());
+        }
+    }
+    let (lhs_dims, rhs_dims, to) =
+        (shape(&op.operand_types[0])?, shape(&op.operand_types[1])?, result_dims(op)?);
+    let fits = lhs_dims.rank() == 2
+        && rhs_dims.rank() == 2
+        && lhs_dims.get(lhs_contracts) == rhs_dims.get(rhs_contracts)
+        && to == Dims::new(&[lhs_dims.get(1 - lhs_contracts), rhs_dims.get(1 - rhs_contracts)]).unwrap_or(to);
+    if !fits {
+        return Err("shapes that don't fit".into());
+    }
+    if result_element(op)? != DType::F32 {
+        return Err("accumulator of a type other than f32".into());
+    }
+    Ok(Matmul {
+        lhs: lhs.0,
+        rhs: rhs.0,
+        accumulator: accumulator.0,
+        lhs_dims,
+        rhs_dims,
+        lhs_contracts,
+        rhs_contracts,
+        exact,
+        to,
+    })
+}

@@ -1,0 +1,102 @@
+//! The program: a module lowered once to instructions with resolved types, attributes and lifetimes.
+//!
+//! Invariant: everything that the machine doesn't know is named here, at lowering, and never met while running.
+//! A program is immutable and shared between threads.
+
+mod inst;
+mod lifetime;
+mod lower;
+mod window;
+
+use crate::ir::{Frame, MemRefType};
+use crate::value::Dims;
+
+pub(crate) use inst::{Block, Inst, Kind, Matmul, Reduction, Slot};
+pub use lower::{LowerError, Unsupported};
+pub(crate) use window::{Parameter, Window};
+
+/// A place in the module: the op and the kernel's Python stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// Op name, e.g. `tpu.enqueue_dma`.
+    pub op: String,
+    /// Python stack, innermost frame first.
+    pub stack: Vec<Frame>,
+    /// Line of the op in the module's text, from 1.
+    pub line: u32,
+}
+
+/// What a coverage point stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CoverageKind {
+    /// `scf.if` took this side.
+    Branch(bool),
+    /// A loop ran this often at one entry: 0, 1, 2, or 3 for more.
+    Trips(u8),
+    /// A masked store with no lane, some lanes, all lanes.
+    Mask(u8),
+}
+
+/// One thing that an execution can reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CoveragePoint {
+    /// Index into [`Program::sites`].
+    pub site: u32,
+    /// What happened there.
+    pub kind: CoverageKind,
+}
+
+/// A lowered module, ready to run.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The kernel's name in the module.
+    pub name: String,
+    pub(crate) grid: Vec<i64>,
+    pub(crate) prefetch: usize,
+    pub(crate) grid_slots: Vec<Slot>,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) body: Block,
+    pub(crate) slots: usize,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) points: Vec<CoveragePoint>,
+    pub(crate) ops: usize,
+}
+
+impl Program {
+    /// Number of ops, nested ones included: the unit of fuel is one executed op.
+    pub fn op_count(&self) -> usize {
+        self.ops
+    }
+
+    /// Coverage points in a fixed order; bit i of [`crate::Machine::coverage`] is point i.
+    pub fn coverage_points(&self) -> &[CoveragePoint] {
+        &self.points
+    }
+
+    /// Sites of the ops, in the order of the module.
+    pub fn sites(&self) -> &[Site] {
+        &self.sites
+    }
+
+    /// Number of grid steps.
+    pub fn grid_steps(&self) -> u64 {
+        self.grid.iter().map(|&extent| extent.max(0) as u64).product()
+    }
+
+    /// Shapes of the operands that the kernel takes (scalar-prefetch operands, then inputs), `None` for an extent that the
+    /// module does not fix because the operand is windowed.
+    pub fn operand_count(&self) -> usize {
+        self.parameters.iter().filter(|parameter| parameter.is_operand()).count()
+    }
+
+    /// Number of outputs.
+    pub fn output_count(&self) -> usize {
+        self.parameters.iter().filter(|parameter| parameter.is_output()).count()
+    }
+}
+
+/// Static extents of a memref, if it has no `?` and no more dimensions than we handle.
+pub(crate) fn static_dims(ty: &MemRefType) -> Option<Dims> {
+    let extents: Option<Vec<usize>> = ty.shape.iter().copied().collect();
+    Dims::new(&extents?)
+}
