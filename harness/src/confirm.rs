@@ -7,9 +7,8 @@ use countersign_kernels::Variant;
 use countersign_kernels::rpa::validator::Verdict;
 use countersign_reports::{InternalError, ValidatorWords};
 
-use crate::campaign::{Found, Plan, Subject};
+use crate::campaign::{Found, Plan, Subject, draw};
 use crate::case::Case;
-use crate::generate::generate;
 use crate::judge::judge;
 use crate::trial::run_trial;
 
@@ -53,10 +52,10 @@ pub fn confirm(
     let mut error = |kind: &str, message: String| {
         errors.push(InternalError { kind: kind.to_owned(), case: found.index, message });
     };
-    let case = generate(plan.seed, found.index, subject.variants(), plan.only).case;
+    let case = draw(subject, plan, found.index).case;
     let variant = &subject.variants()[found.variant];
     let mut engine = subject.engine(found.variant);
-    match run_trial(engine.as_mut(), subject.kernel(), variant, &case) {
+    match run_trial(Some(engine.as_mut()), subject.kernel(), variant, &case) {
         Err(refused) => error("not reproducible", refused.to_string()),
         Ok(trial) => {
             if !judge(&trial).findings.contains(&found.finding) {

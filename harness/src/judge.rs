@@ -7,6 +7,7 @@ use countersign_kernels::rpa::validator::Verdict;
 use countersign_mosaic::ir::Frame;
 
 use crate::compare::{Comparison, Deviation};
+use crate::loaded::base_name;
 use crate::signature::{Effect, Kind, Locus, OptionNames, Signature};
 use crate::trial::{Conduct, Trial};
 
@@ -167,7 +168,7 @@ pub fn judge(trial: &Trial) -> Judgement {
         match verdict {
             Verdict::Accepts => {}
             Verdict::Refuses { check, message } => match (keeping, alone) {
-                (Keeping::Broken, Some(rule)) if *check != rule.id => {
+                (Keeping::Broken, Some(rule)) if !rule.refused_by.contains(check) => {
                     findings.push(finding.misleading(rule, message));
                 }
                 (Keeping::Broken, Some(_) | None) | (Keeping::Kept | Keeping::Disputed, Some(_) | None) => {}
@@ -313,9 +314,11 @@ fn shield(trial: &Trial) -> &'static str {
 
 /// The innermost frame within the kernel's own source file; where there is none, the innermost of all.
 fn source(stack: &[Frame], source_file: &str, op: &str) -> Locus {
-    let base = |frame: &Frame| frame.file.rsplit(['/', '\\']).next().unwrap_or("").to_owned();
-    match stack.iter().find(|frame| base(frame) == source_file).or(stack.first()) {
-        Some(frame) => Locus::Source { file: base(frame), line: frame.line, op: op.to_owned() },
+    let in_source = |frame: &&Frame| base_name(&frame.file) == source_file;
+    match stack.iter().find(in_source).or(stack.first()) {
+        Some(frame) => {
+            Locus::Source { file: base_name(&frame.file).to_owned(), line: frame.line, op: op.to_owned() }
+        }
         None => Locus::Source { file: source_file.to_owned(), line: 0, op: op.to_owned() },
     }
 }

@@ -2,6 +2,19 @@
 //!
 //! Invariant: two functions carry the product, `run_trial` and `judge`; everything else feeds or reports them.
 
+pub mod campaign;
 pub mod case;
+pub mod cli;
+pub mod compare;
+pub mod confirm;
 pub mod corpus;
+pub mod generate;
+pub mod judge;
+pub mod known;
+pub mod loaded;
 pub mod payload;
+pub mod show;
+pub mod replay;
+pub mod signature;
+mod statics;
+pub mod trial;

@@ -1,3 +1,7 @@
 //! The `countersign` binary.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    countersign::cli::main()
+}

@@ -4,14 +4,16 @@
 
 use std::fmt;
 
+use countersign_dtype::DType;
+use countersign_kernels::Variant;
+use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::engine::{Engine, EngineEnd};
 use countersign_kernels::rpa::bind;
-use countersign_kernels::rpa::contract::{self, Contract, Keeping};
+use countersign_kernels::rpa::contract::{self, Contract, Keeping, Scope};
 use countersign_kernels::rpa::facts;
-use countersign_kernels::rpa::validator::{self, StaticCall, Verdict};
-use countersign_kernels::{KernelEntry, Variant};
+use countersign_kernels::rpa::validator::{self, Verdict};
 use countersign_mosaic::Fault;
-use countersign_reference::{Blocking, Profile, attend};
+use countersign_reference::{Batch, Blocking, Profile, attend};
 
 use crate::case::{Case, CaseError};
 use crate::compare::{Comparison, compare};
@@ -114,26 +116,48 @@ fn finished(comparison: &Comparison, f: &mut fmt::Formatter<'_>) -> fmt::Result 
     }
 }
 
-/// Tries one case.
+/// What can be said of a case without running anything.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Examined {
+    /// Rules broken.
+    pub contract: Contract,
+    /// What the static check says (port).
+    pub static_verdict: Verdict,
+    /// What the dynamic check says (port); `Accepts` where the static check refuses, since it is asked first.
+    pub dynamic_verdict: Verdict,
+}
+
+/// Asks contract and validators about `case`, whose batch is `batch`.
+pub fn examine(variant: &Variant, case: &Case, batch: &Batch) -> Examined {
+    let call = case.static_call(variant);
+    let mut contract = contract::check(variant, batch);
+    if case.statics.is_some() {
+        // The overrides decide the static rules, not the variant that they depart from.
+        contract.breaches.retain(|breach| breach.rule.scope != Scope::Static);
+        contract.breaches.splice(0..0, contract::check_static(&call));
+    }
+    let static_verdict = validator::static_check(&call);
+    let dynamic_verdict = match &static_verdict {
+        Verdict::Accepts => validator::dynamic_check_call(&call, &batch.metadata),
+        Verdict::Refuses { .. } | Verdict::Crashes { .. } => Verdict::Accepts,
+    };
+    Examined { contract, static_verdict, dynamic_verdict }
+}
+
+/// Tries one case on `engine`, which is of that variant; a case with static overrides is never run and needs none.
 ///
 /// # Errors
 /// If the case is inconsistent in itself ([`Case::batch`]).
 pub fn run_trial(
-    engine: &mut dyn Engine,
+    engine: Option<&mut dyn Engine>,
     kernel: &KernelEntry,
     variant: &Variant,
     case: &Case,
 ) -> Result<Trial, CaseError> {
     let batch = case.batch(variant)?;
-    let call = case.static_call(variant);
-    let contract = contract::check(variant, &batch);
-    let static_verdict = validator::static_check(&call);
-    let (dynamic_verdict, reached) = match &static_verdict {
-        Verdict::Accepts => (validator::dynamic_check(variant, &batch.metadata), true),
-        Verdict::Refuses { .. } | Verdict::Crashes { .. } => {
-            (Verdict::Accepts, contract.keeping() != Keeping::Broken)
-        }
-    };
+    let Examined { contract, static_verdict, dynamic_verdict } = examine(variant, case, &batch);
+    // Kept and disputed batches are run even where the entry point refuses: that may be the finding.
+    let reached = static_verdict == Verdict::Accepts || contract.keeping() != Keeping::Broken;
     let conduct = if case.statics.is_some() && static_verdict == Verdict::Accepts {
         Conduct::Unsupported(
             "the static overrides pass the check, and such a call isn't lowered here".to_owned(),
@@ -141,21 +165,10 @@ pub fn run_trial(
     } else if case.statics.is_some() || !reached {
         Conduct::NotRun
     } else {
-        let bound = bind::bind(variant, &batch);
-        let run = engine.run(&batch, &bound);
-        match run.end {
-            EngineEnd::Finished => {
-                let blocking = Blocking { kv_per_block: facts::kv_block(variant) };
-                let reference = attend(&batch, &variant.options, &blocking, &Profile::EXACT);
-                match run.output {
-                    Some(output) => Conduct::Finished(compare(&output, &run.undefined, &reference)),
-                    None => Conduct::Unsupported("the engine gave no output".to_owned()),
-                }
-            }
-            EngineEnd::Fault(fault) => Conduct::Fault(fault),
-            EngineEnd::OutOfFuel => Conduct::Hang,
-            EngineEnd::Unsupported(what) => Conduct::Unsupported(what),
-        }
+        engine.map_or_else(
+            || Conduct::Unsupported("no engine for this variant".to_owned()),
+            |engine| run(engine, variant, &batch),
+        )
     };
     Ok(Trial {
         kernel: kernel.id.clone(),
@@ -166,6 +179,25 @@ pub fn run_trial(
         dynamic_verdict,
         conduct,
     })
+}
+
+fn run(engine: &mut dyn Engine, variant: &Variant, batch: &Batch) -> Conduct {
+    let run = engine.run(batch, &bind::bind(variant, batch));
+    match (run.end, run.output) {
+        (EngineEnd::Finished, Some(output)) => {
+            let blocking = Blocking {
+                // Left to the kernel's choice: as many blocks as there can be, so that the bound holds for any.
+                kv_per_block: facts::kv_block(variant).unwrap_or(variant.page_size),
+                weights: DType::F32,
+            };
+            let reference = attend(batch, &variant.options, &blocking, &Profile::EXACT);
+            Conduct::Finished(compare(&output, &run.undefined, &reference))
+        }
+        (EngineEnd::Finished, None) => Conduct::Unsupported("the engine gave no output".to_owned()),
+        (EngineEnd::Fault(fault), Some(_) | None) => Conduct::Fault(fault),
+        (EngineEnd::OutOfFuel, Some(_) | None) => Conduct::Hang,
+        (EngineEnd::Unsupported(what), Some(_) | None) => Conduct::Unsupported(what),
+    }
 }
 
 /// The file that the kernel's module is in, without folders.

@@ -14,16 +14,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
+use countersign_kernels::Variant;
+use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::engine::Engine;
 use countersign_kernels::rpa::contract::Keeping;
-use countersign_kernels::{KernelEntry, Variant};
 
 pub use events::{EventLog, FINDINGS_FOLDER};
 pub use progress::Progress;
-pub use report::{Confirmation, finish, kernel_report, tool};
+pub use report::{exit_code, finish, stack_lines, status, tool};
 pub use totals::{Found, Totals};
 
-use crate::generate::generate;
+use crate::generate::{Generated, generate};
 use crate::known::{Facts, KnownFile};
 use crate::trial::run_trial;
 use totals::Record;
@@ -53,6 +54,11 @@ pub struct Plan<'a> {
     pub known: &'a KnownFile,
 }
 
+/// Case `index` of a campaign.
+pub fn draw(subject: &dyn Subject, plan: &Plan<'_>, index: u64) -> Generated {
+    generate(plan.seed, index, &subject.kernel().id, subject.variants(), plan.only)
+}
+
 /// Hears what happens, in the order of the cases.
 pub trait Observer {
     /// A case was added up; `fresh` are the positions in [`Totals::findings`] that it was the first to show.
@@ -76,7 +82,7 @@ pub fn run(
     go_on: &(dyn Fn() -> bool + Sync),
     observer: &mut dyn Observer,
 ) -> Totals {
-    let mut totals = Totals::new(subject.variants());
+    let mut totals = Totals::new(subject.variants(), plan.only);
     let next = AtomicU64::new(0);
     let jobs = plan.jobs.max(1);
     std::thread::scope(|scope| {
@@ -165,7 +171,7 @@ fn one(
     engines: &mut [Option<Box<dyn Engine>>],
 ) -> Record {
     let variants = subject.variants();
-    let generated = generate(plan.seed, index, variants, plan.only);
+    let generated = draw(subject, plan, index);
     let failed =
         |message: String| Record { index, tags: Some(generated.tags.clone()), outcome: Err(message) };
     let variant = match generated.case.variant(variants) {
@@ -177,7 +183,7 @@ fn one(
         return failed(format!("generator: variant {} is not drawn from", variant.name));
     };
     let engine = engines[position].get_or_insert_with(|| subject.engine(position));
-    match run_trial(engine.as_mut(), subject.kernel(), variant, &generated.case) {
+    match run_trial(Some(engine.as_mut()), subject.kernel(), variant, &generated.case) {
         Err(error) => failed(format!("generator: {error}")),
         Ok(trial) => {
             let facts = Facts::of(variant, &generated.case.metadata);

@@ -9,6 +9,7 @@ use countersign_reports::{
 use super::{Found, Plan, Subject, Totals, events};
 use crate::confirm::Confirmation;
 use crate::known::{KnownFile, Status};
+use crate::loaded::base_name;
 
 /// Program and version.
 pub fn tool() -> String {
@@ -107,8 +108,10 @@ fn finding(
 
 /// A call stack as lines, innermost first.
 pub fn stack_lines(stack: &[countersign_mosaic::ir::Frame]) -> Vec<String> {
-    let base = |file: &str| file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
-    stack.iter().map(|frame| format!("{}:{} in {}", base(&frame.file), frame.line, frame.function)).collect()
+    stack
+        .iter()
+        .map(|frame| format!("{}:{} in {}", base_name(&frame.file), frame.line, frame.function))
+        .collect()
 }
 
 /// What an entry of that status makes of a finding.

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use countersign_kernels::Variant;
-use countersign_kernels::rpa::contract::{Keeping, Rule, Standing};
+use countersign_kernels::rpa::contract::{Keeping, Rule};
 use countersign_kernels::rpa::validator::Verdict;
 use countersign_reports::{Hits, InternalError, Place, Tally};
 
 use crate::compare::Deviation;
-use crate::generate::{self, Tags};
+use crate::generate::{BoundaryClass, Slip, Tags};
 use crate::judge::{Finding, judge};
 use crate::payload::Pattern;
 use crate::signature::Signature;
@@ -125,16 +125,30 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// All zero, with an entry for every class that there is.
-    pub fn new(variants: &[Variant]) -> Totals {
-        let zero = |names: Vec<String>| names.into_iter().map(|name| (name, 0)).collect();
+    /// All zero, with an entry for every class that a campaign over `variants` can draw.
+    pub fn new(variants: &[Variant], only: Option<Keeping>) -> Totals {
+        fn zero(names: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
+            names.map(|name| (name, 0)).collect()
+        }
+        let boundaries = BoundaryClass::ALL.into_iter().filter(|class| {
+            let drawn = !class.is_disputed() || only != Some(Keeping::Kept);
+            drawn && variants.iter().any(|variant| class.realisable(variant))
+        });
+        let slips = Slip::ALL.into_iter().filter(|slip| {
+            let drawn = only.is_none_or(|only| only == slip.keeping());
+            drawn && variants.iter().any(|variant| slip.realisable(variant))
+        });
+        let patterns = Pattern::ALL.into_iter().filter(|pattern| match pattern {
+            Pattern::Overflow => only.is_none_or(|only| only == Keeping::Disputed),
+            _ => true,
+        });
         let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
         Totals {
             hits: Hits {
-                boundary: zero(generate::boundary_names()),
-                slip: zero(generate::slip_names()),
-                pattern: zero(Pattern::ALL.iter().map(|pattern| pattern.name().to_owned()).collect()),
-                variant: zero(names.clone()),
+                boundary: zero(boundaries.map(BoundaryClass::name)),
+                slip: zero(slips.map(|slip| slip.name().to_owned())),
+                pattern: zero(patterns.map(|pattern| pattern.name().to_owned())),
+                variant: zero(names.iter().cloned()),
             },
             coverage: vec![Vec::new(); names.len()],
             variants: names,
@@ -194,8 +208,8 @@ impl Totals {
         self.unsupported += u64::from(outcome.unsupported);
         self.count_largest(record.index, &outcome);
         self.count_rules(&outcome);
-        if let Some(slip) = record.tags.as_ref().and_then(Tags::slip_name) {
-            let tally = self.slips.entry(slip).or_default();
+        if let Some(slip) = record.tags.as_ref().and_then(|tags| tags.slip) {
+            let tally = self.slips.entry(slip.name().to_owned()).or_default();
             tally.cases += 1;
             tally.alone += 1;
             count(tally, &outcome);
@@ -223,14 +237,14 @@ impl Totals {
 
     fn count_tags(&mut self, tags: &Tags) {
         let bump = |map: &mut BTreeMap<String, u64>, name: String| *map.entry(name).or_default() += 1;
-        for name in tags.boundary_names() {
-            bump(&mut self.hits.boundary, name);
+        for class in &tags.classes {
+            bump(&mut self.hits.boundary, class.name());
         }
-        if let Some(name) = tags.slip_name() {
-            bump(&mut self.hits.slip, name);
+        if let Some(slip) = tags.slip {
+            bump(&mut self.hits.slip, slip.name().to_owned());
         }
-        bump(&mut self.hits.pattern, tags.pattern_name());
-        bump(&mut self.hits.variant, tags.variant_name());
+        bump(&mut self.hits.pattern, tags.pattern.name().to_owned());
+        bump(&mut self.hits.variant, tags.variant.clone());
     }
 
     fn count_largest(&mut self, index: u64, outcome: &Outcome) {
@@ -246,7 +260,7 @@ impl Totals {
         for rule in &outcome.rules {
             let tally = self.rules.entry(rule.id.to_owned()).or_insert_with(|| Tally {
                 sentence: rule.sentence.to_owned(),
-                standing: standing_name(rule.standing).to_owned(),
+                standing: rule.standing.name().to_owned(),
                 ..Tally::default()
             });
             tally.cases += 1;
@@ -272,13 +286,5 @@ fn verb(verdict: &Verdict) -> &'static str {
         Verdict::Accepts => "accepts",
         Verdict::Refuses { .. } => "refuses",
         Verdict::Crashes { .. } => "crashes",
-    }
-}
-
-fn standing_name(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Stated => "stated",
-        Standing::Implied => "implied",
-        Standing::Disputed => "disputed",
     }
 }

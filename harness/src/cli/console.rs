@@ -1,0 +1,148 @@
+//! What commands share in talking to a person: errors with a remedy, output that survives a closed pipe, set-up progress.
+//!
+//! Invariant: documents go to standard output, everything that happens on the way to standard error.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use countersign_kernels::env::{Progress, SetupError};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::known::KnownError;
+
+/// Why a command can't do its work: exit code 2.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum Failure {
+    /// The Python environment; the message has the remedy.
+    #[error(transparent)]
+    #[diagnostic(code(environment))]
+    Setup(#[from] SetupError),
+    /// A known file.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Known(#[from] KnownError),
+    /// A file or folder.
+    #[error("{path}: {source}")]
+    #[diagnostic(
+        code(file),
+        help("check the path and its permissions; --out chooses another folder for results")
+    )]
+    File {
+        /// Which.
+        path: String,
+        /// What happened.
+        source: io::Error,
+    },
+    /// Anything else.
+    #[error("{message}")]
+    Other {
+        /// What happened.
+        message: String,
+        /// What to do about it.
+        #[help]
+        help: String,
+    },
+}
+
+impl Failure {
+    /// From parts.
+    pub fn new(message: impl Into<String>, help: impl Into<String>) -> Failure {
+        Failure::Other { message: message.into(), help: help.into() }
+    }
+
+    /// A file's error.
+    pub fn file(path: &Path, source: io::Error) -> Failure {
+        Failure::File { path: path.display().to_string(), source }
+    }
+}
+
+/// Writes to standard output; a reader that has gone away is no error.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::file(Path::new("standard output"), error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Set-up progress: a spinner, or plain lines where standard error is no terminal.
+#[derive(Debug)]
+pub(super) struct SetupProgress {
+    bar: ProgressBar,
+}
+
+impl SetupProgress {
+    pub(super) fn new() -> SetupProgress {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        SetupProgress { bar }
+    }
+}
+
+impl Drop for SetupProgress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Progress for SetupProgress {
+    fn step(&self, message: &str) {
+        if self.bar.is_hidden() {
+            eprintln!("{message} …");
+        } else {
+            self.bar.reset_elapsed();
+            self.bar.set_message(message.to_owned());
+        }
+    }
+
+    fn done(&self, message: &str) {
+        if self.bar.is_hidden() {
+            eprintln!("{message}");
+        } else {
+            self.bar.println(message);
+        }
+    }
+}
+
+/// Today's date in UTC, `YYYY-MM-DD`, for a person to read.
+pub(super) fn today() -> String {
+    let seconds =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    date(seconds / 86_400)
+}
+
+/// The Gregorian date of a day since 1970-01-01.
+fn date(day: u64) -> String {
+    let is_leap =
+        |year: u64| (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400);
+    let (mut year, mut day) = (1970, day);
+    while day >= 365 + u64::from(is_leap(year)) {
+        day -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let months = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 0;
+    while day >= months[month] {
+        day -= months[month];
+        month += 1;
+    }
+    format!("{year}-{:02}-{:02}", month + 1, day + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn dates() {
+        for (day, text) in
+            [(0, "1970-01-01"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_453, "2025-12-31")]
+        {
+            assert_eq!(super::date(day), text);
+        }
+    }
+}

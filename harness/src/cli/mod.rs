@@ -1,0 +1,89 @@
+//! The command line: arguments in, exit code out.
+//!
+//! Exit codes, everywhere: 0 clean; 1 a new or stale finding; 2 usage, environment, unreadable input, no case selected, or a
+//! fault of our own; 3 incomplete. 2 beats 1 beats 3.
+//!
+//! Invariant: decides nothing about cases; every command is arguments, a call of the library, and its result shown.
+
+mod console;
+mod fuzz;
+mod kernels;
+mod replay;
+mod session;
+mod setup;
+mod show;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use console::Failure;
+
+#[derive(Debug, Parser)]
+#[command(name = "countersign", version, about, long_about = None, after_help = EXAMPLES, max_term_width = 110)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  countersign fuzz                     fuzz JAX's ragged paged attention for a minute, on all cores
+  countersign replay builtin           replay the built-in corpus
+  countersign show my-batch.toml       a batch as a table, and what the validators say about it
+
+Exit codes: 0 clean; 1 a new or stale finding; 2 usage, environment or unreadable input; 3 incomplete.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Fuzz a kernel: generate ragged batches, run kernel and reference, report what differs.
+    Fuzz(fuzz::Arguments),
+    /// Replay cases and compare with what they expect.
+    Replay(replay::Arguments),
+    /// Show a case: its batch as a table, the rules that it breaks, and what the validators say.
+    Show(show::Arguments),
+    /// List, show and export the kernels of the catalogue.
+    Kernels(kernels::Arguments),
+    /// Prepare the Python environment now; otherwise it is prepared when first needed.
+    Setup(setup::Arguments),
+}
+
+/// `--python`, which every command that needs Python takes.
+#[derive(Debug, Clone, clap::Args)]
+struct PythonArgument {
+    /// Use this Python environment (interpreter or virtual environment) as it is: nothing is pinned or installed, and
+    /// reports say `unpinned`.
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
+}
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("COUNTERSIGN_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+    let arguments = Arguments::parse();
+    let run = std::panic::catch_unwind(|| match arguments.command {
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments),
+        Command::Kernels(arguments) => kernels::run(&arguments),
+        Command::Setup(arguments) => setup::run(&arguments),
+    });
+    match run {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(failure)) => {
+            eprintln!("{:?}", miette::Report::new(failure));
+            ExitCode::from(2)
+        }
+        // The hook has told where.
+        Err(_) => {
+            eprintln!(
+                "This is a fault of countersign itself: please report it with the command that you ran."
+            );
+            ExitCode::from(2)
+        }
+    }
+}

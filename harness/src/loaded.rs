@@ -1,0 +1,155 @@
+//! Kernels ready to run: exported, parsed, lowered to the VM's program, one for each variant.
+//!
+//! Invariant: a variant that can't be loaded is still there, with the reason; its cases count as unsupported, and nothing
+//! pretends that they ran.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use countersign_kernels::Variant;
+use countersign_kernels::catalogue::KernelEntry;
+use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, VmEngine};
+use countersign_kernels::export::{ExportResult, Exported};
+use countersign_kernels::rpa::bind::Bound;
+use countersign_mosaic::ir::Frame;
+use countersign_mosaic::{Program, parse};
+use countersign_reference::Batch;
+use countersign_reports::{CoverageReport, KernelReport, LineCoverage};
+
+use crate::campaign::Subject;
+
+/// A kernel with its loaded variants.
+#[derive(Debug)]
+pub struct Loaded {
+    kernel: KernelEntry,
+    variants: Vec<Variant>,
+    programs: Vec<Result<VariantProgram, String>>,
+    unpinned: bool,
+}
+
+/// One loaded variant.
+#[derive(Debug, Clone)]
+struct VariantProgram {
+    exported: Arc<Exported>,
+    program: Arc<Program>,
+}
+
+impl Loaded {
+    /// Loads `exports`, which are of `variants`, in their order.
+    pub fn new(
+        kernel: &KernelEntry,
+        variants: Vec<Variant>,
+        exports: Vec<ExportResult>,
+        unpinned: bool,
+    ) -> Loaded {
+        let programs = exports.into_iter().map(load).collect();
+        Loaded { kernel: kernel.clone(), variants, programs, unpinned }
+    }
+
+    /// Variants that couldn't be loaded, each with the reason.
+    pub fn failures(&self) -> impl Iterator<Item = (&Variant, &str)> {
+        self.variants.iter().zip(&self.programs).filter_map(|(variant, program)| match program {
+            Ok(_) => None,
+            Err(reason) => Some((variant, reason.as_str())),
+        })
+    }
+
+    /// Coverage points of all variants.
+    pub fn coverage_points(&self) -> u64 {
+        self.programs.iter().flatten().map(|variant| variant.program.coverage_points().len() as u64).sum()
+    }
+
+    /// What a report says of the kernel; `coverage` is per variant, as in `campaign::Totals`.
+    pub fn report(&self, coverage: &[Vec<u64>]) -> KernelReport {
+        let manifest = self.programs.iter().flatten().map(|variant| &variant.exported.manifest).next();
+        KernelReport {
+            id: self.kernel.id.clone(),
+            packages: manifest.map(|manifest| manifest.packages.clone()).unwrap_or_default(),
+            source_hash: manifest.map(|manifest| manifest.source.sha256.clone()).unwrap_or_default(),
+            unpinned: self.unpinned,
+            coverage: self.coverage_report(coverage),
+        }
+    }
+
+    fn coverage_report(&self, coverage: &[Vec<u64>]) -> CoverageReport {
+        let mut report = CoverageReport::default();
+        let mut lines: BTreeMap<(String, u32), (u64, u64)> = BTreeMap::new();
+        for ((variant, loaded), bits) in self.variants.iter().zip(&self.programs).zip(coverage) {
+            let Ok(VariantProgram { exported, program }) = loaded else { continue };
+            let points = program.coverage_points();
+            let is_hit =
+                |point: usize| bits.get(point / 64).is_some_and(|word| word >> (point % 64) & 1 == 1);
+            let hit = (0..points.len()).filter(|&point| is_hit(point)).count();
+            report.variants.insert(variant.name.clone(), (hit as u64, points.len() as u64));
+            let source = base_name(&exported.manifest.source.file);
+            for (index, point) in points.iter().enumerate() {
+                let site = program.sites().get(point.site as usize);
+                let in_source = |frame: &&Frame| base_name(&frame.file) == source;
+                let Some(frame) = site.and_then(|site| site.stack.iter().find(in_source)) else { continue };
+                let (points, hits) = lines.entry((source.to_owned(), frame.line)).or_default();
+                *points += 1;
+                *hits += u64::from(is_hit(index));
+            }
+        }
+        report.lines = lines
+            .into_iter()
+            .map(|((file, line), (points, hit))| LineCoverage { file, line, points, hit })
+            .collect();
+        report
+    }
+}
+
+impl Subject for Loaded {
+    fn kernel(&self) -> &KernelEntry {
+        &self.kernel
+    }
+
+    fn variants(&self) -> &[Variant] {
+        &self.variants
+    }
+
+    fn engine(&self, variant: usize) -> Box<dyn Engine> {
+        match &self.programs[variant] {
+            Ok(loaded) => {
+                let manifest = &loaded.exported.manifest;
+                match VmEngine::new(Arc::clone(&loaded.program), manifest, &self.variants[variant]) {
+                    Ok(engine) => Box::new(engine),
+                    Err(error) => Box::new(NoEngine(error.to_string())),
+                }
+            }
+            Err(reason) => Box::new(NoEngine(reason.clone())),
+        }
+    }
+}
+
+fn load(export: ExportResult) -> Result<VariantProgram, String> {
+    let exported =
+        export.map_err(|refusal| format!("does not lower: {}: {}", refusal.kind, refusal.message))?;
+    let module = parse(&exported.mlir).map_err(|error| format!("its text can't be read: {error}"))?;
+    let program =
+        Program::lower(&module, exported.manifest.outputs.len()).map_err(|error| error.to_string())?;
+    Ok(VariantProgram { exported: Arc::new(exported), program: Arc::new(program) })
+}
+
+/// A file's name without its folders, on any platform.
+pub(crate) fn base_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// Stands for an engine that could not be made.
+struct NoEngine(String);
+
+impl Engine for NoEngine {
+    fn run(&mut self, _batch: &Batch, _bound: &[Bound<'_>; 6]) -> EngineRun {
+        EngineRun {
+            output: None,
+            undefined: Vec::new(),
+            end: EngineEnd::Unsupported(self.0.clone()),
+            fuel_used: 0,
+        }
+    }
+
+    fn coverage(&self) -> &[u64] {
+        &[]
+    }
+}
