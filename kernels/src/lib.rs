@@ -2,6 +2,15 @@
 //!
 //! Invariant: what is particular to one kernel lives here and nowhere else.
 
+mod base64;
+pub mod call;
+pub mod catalogue;
+pub mod engine;
+pub mod env;
+pub mod export;
+pub mod manifest;
+pub mod rpa;
 pub mod variant;
+pub mod worker;
 
 pub use variant::{Generation, Variant};

@@ -20,6 +20,39 @@ pub enum Generation {
     V7x,
 }
 
+impl Generation {
+    /// All generations, oldest first.
+    pub const ALL: [Generation; 5] =
+        [Generation::V4, Generation::V5e, Generation::V5p, Generation::V6e, Generation::V7x];
+
+    /// The name used in catalogues, case files and reports (`v5e`, …).
+    pub const fn name(self) -> &'static str {
+        match self {
+            Generation::V4 => "v4",
+            Generation::V5e => "v5e",
+            Generation::V5p => "v5p",
+            Generation::V6e => "v6e",
+            Generation::V7x => "v7x",
+        }
+    }
+
+    /// The inverse of [`Generation::name`].
+    pub fn from_name(name: &str) -> Option<Generation> {
+        Generation::ALL.into_iter().find(|generation| generation.name() == name)
+    }
+
+    /// What JAX calls the device (`TPU v5e`, …, `TPU7x`).
+    pub const fn device_kind(self) -> &'static str {
+        match self {
+            Generation::V4 => "TPU v4",
+            Generation::V5e => "TPU v5e",
+            Generation::V5p => "TPU v5p",
+            Generation::V6e => "TPU v6e",
+            Generation::V7x => "TPU7x",
+        }
+    }
+}
+
 /// The static side of a call of a ragged paged attention kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {

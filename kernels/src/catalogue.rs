@@ -1,0 +1,463 @@
+//! The catalogue: which kernels are tested, where their Python entry points are, and in which variants.
+//!
+//! Invariant: a kernel is data (`catalog/*.toml`, embedded in the binary); a malformed entry is an error with its place,
+//! never a default. Not here: lowering, which the exporter does from an entry and a variant.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use countersign_dtype::DType;
+use countersign_reference::Options;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use crate::rpa::facts::DEFAULT_MASK_VALUE;
+use crate::variant::{Generation, Variant};
+
+/// The embedded catalogue files: name for messages, text.
+const BUILTIN: [(&str, &str); 1] = [("catalog/jax-rpa.toml", include_str!("../catalog/jax-rpa.toml"))];
+
+/// A group of kernels that share operands, contract and checks, and so a module of this crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// Ragged paged attention with separate cache update, [`crate::rpa`].
+    Rpa,
+}
+
+/// How often a variant is run: `small` in every job, `full` where time allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Tier {
+    /// Milliseconds a case.
+    Small,
+    /// Shapes of real models.
+    Full,
+}
+
+/// Where a kernel is found in Python.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PythonEntry {
+    /// Module that holds the functions below.
+    pub module: String,
+    /// The function that users call and that is lowered.
+    pub entry_point: String,
+    /// Check of shapes, dtypes and options, called by the entry point while it is traced.
+    pub static_validator: Option<String>,
+    /// Check of metadata values.
+    pub dynamic_validator: Option<String>,
+    /// Requirements that decide the kernel's code, e.g. `jax==0.10.2`; the exporter's locked list follows from them.
+    pub packages: Vec<String>,
+}
+
+/// What a kernel leaves in output rows past the last token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PaddingRows {
+    /// Any value, other sequences' rows among them.
+    Stale,
+    /// What was there before the call.
+    Untouched,
+}
+
+/// What a kernel may read beyond the tokens that it attends to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StrayReads {
+    /// Pages of the sequence itself, its first page among them, as filler of a block.
+    OwnFiller,
+    /// Nothing.
+    None,
+}
+
+/// What a kernel may do without being wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// Output rows past the last token.
+    pub padding_rows: PaddingRows,
+    /// Reads that no result depends on.
+    pub stray_reads: StrayReads,
+    /// Whether the cache is an output as well.
+    pub writes_cache: bool,
+}
+
+/// A variant and the tier that it belongs to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CatalogueVariant {
+    /// When it is run.
+    pub tier: Tier,
+    /// The static side of the call.
+    pub variant: Variant,
+}
+
+/// A kernel under test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelEntry {
+    /// Name used in case files and on the command line, e.g. `jax-rpa`.
+    pub id: String,
+    /// Decides operands, contract and checks.
+    pub family: Family,
+    /// One line.
+    pub title: String,
+    /// A sentence or two.
+    pub description: String,
+    /// Where it is in Python.
+    pub python: PythonEntry,
+    /// What it may do without being wrong.
+    pub facts: Facts,
+    /// In the order of the file.
+    pub variants: Vec<CatalogueVariant>,
+}
+
+impl KernelEntry {
+    /// Variants of a tier, in catalogue order. `Tier::Full` contains the small ones as well.
+    pub fn variants(&self, tier: Tier) -> impl Iterator<Item = &Variant> {
+        self.variants.iter().filter(move |entry| entry.tier <= tier).map(|entry| &entry.variant)
+    }
+
+    /// The variant of that name.
+    pub fn variant(&self, name: &str) -> Option<&Variant> {
+        self.variants.iter().map(|entry| &entry.variant).find(|variant| variant.name == name)
+    }
+}
+
+/// All kernels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Catalogue {
+    /// In the order of ids.
+    pub kernels: Vec<KernelEntry>,
+}
+
+impl Catalogue {
+    /// The catalogue that is embedded in the binary.
+    ///
+    /// # Errors
+    /// Only where an embedded file is malformed, which a test excludes.
+    pub fn builtin() -> Result<Catalogue, CatalogueError> {
+        let kernels: Result<Vec<_>, _> =
+            BUILTIN.iter().map(|(file, text)| parse_kernel(file, text)).collect();
+        Ok(Catalogue { kernels: kernels? })
+    }
+
+    /// The kernel of that id.
+    pub fn kernel(&self, id: &str) -> Option<&KernelEntry> {
+        self.kernels.iter().find(|kernel| kernel.id == id)
+    }
+}
+
+/// A malformed catalogue or variant, with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogueError {
+    /// File as named by the caller.
+    pub file: String,
+    /// 1-based line, 0 where there is none.
+    pub line: usize,
+    /// 1-based column, 0 where there is none.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for CatalogueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CatalogueError { file, line, column, message } = self;
+        if *line == 0 {
+            write!(f, "{file}: {message}")
+        } else {
+            write!(f, "{file}:{line}:{column}: {message}")
+        }
+    }
+}
+
+impl std::error::Error for CatalogueError {}
+
+/// Reads one catalogue file; `file` is used in messages only.
+///
+/// # Errors
+/// Text that is no TOML, a key that is unknown, missing or of a wrong type, a variant that can't exist, a name used twice.
+pub fn parse_kernel(file: &str, text: &str) -> Result<KernelEntry, CatalogueError> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct KernelText {
+        version: Spanned<u32>,
+        id: String,
+        family: Family,
+        title: String,
+        description: String,
+        python: PythonEntry,
+        facts: Facts,
+        variants: Tiers,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Tiers {
+        #[serde(default)]
+        small: Vec<Spanned<VariantText>>,
+        #[serde(default)]
+        full: Vec<Spanned<VariantText>>,
+    }
+    let error_at = |offset: usize, message: String| {
+        let (line, column) = place(text, offset);
+        CatalogueError { file: file.to_string(), line, column, message }
+    };
+    let kernel: KernelText = toml::from_str(text)
+        .map_err(|error| error_at(error.span().map_or(0, |span| span.start), error.message().to_string()))?;
+    if *kernel.version.get_ref() != 1 {
+        let message =
+            format!("version {} is not known; this build reads version 1", kernel.version.get_ref());
+        return Err(error_at(kernel.version.span().start, message));
+    }
+    let mut names = BTreeSet::new();
+    let mut variants = Vec::new();
+    let small = kernel.variants.small.into_iter().map(|text| (Tier::Small, text));
+    for (tier, text) in small.chain(kernel.variants.full.into_iter().map(|text| (Tier::Full, text))) {
+        let start = text.span().start;
+        let variant = Variant::try_from(text.into_inner()).map_err(|message| error_at(start, message))?;
+        if !names.insert(variant.name.clone()) {
+            return Err(error_at(start, format!("variant {:?} is there twice", variant.name)));
+        }
+        variants.push(CatalogueVariant { tier, variant });
+    }
+    let KernelText { id, family, title, description, python, facts, .. } = kernel;
+    Ok(KernelEntry { id, family, title, description, python, facts, variants })
+}
+
+/// 1-based line and column of a byte offset.
+fn place(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// The readable form of a [`Variant`], as it stands in catalogues and case files.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct VariantText {
+    /// Unique within its kernel.
+    pub name: String,
+    /// Rows of q.
+    pub tokens: usize,
+    /// Query heads.
+    pub q_heads: usize,
+    /// KV heads.
+    pub kv_heads: usize,
+    /// Head dimension.
+    pub head_dim: usize,
+    /// Tokens per page.
+    pub page_size: usize,
+    /// Physical pages.
+    pub pages: usize,
+    /// Rows of the page table.
+    pub max_seqs: usize,
+    /// Columns of the page table.
+    pub pages_per_seq: usize,
+    /// Name of q's element type.
+    pub q_dtype: String,
+    /// Name of the cache's element type.
+    pub kv_dtype: String,
+    /// Pages per KV block; absent: the kernel's own choice.
+    pub pages_per_block: Option<usize>,
+    /// Queries per query block; absent: the kernel's own choice.
+    pub queries_per_block: Option<usize>,
+    /// `v4`, `v5e`, `v5p`, `v6e` or `v7x`.
+    pub generation: String,
+    /// Factor on q·k.
+    pub sm_scale: f64,
+    /// Window in tokens; absent: none.
+    pub sliding_window: Option<i32>,
+    /// Soft cap; absent: none.
+    pub soft_cap: Option<f64>,
+    /// Added to masked scores; absent: upstream's default.
+    pub mask_value: Option<f64>,
+    /// Factor on stored K.
+    pub k_scale: Option<f64>,
+    /// Factor on stored V.
+    pub v_scale: Option<f64>,
+}
+
+impl TryFrom<VariantText> for Variant {
+    type Error = String;
+
+    /// Fails with a message where a name is unknown or an extent is zero. Options at their edges are allowed: they are tested.
+    fn try_from(text: VariantText) -> Result<Variant, String> {
+        let name = text.name;
+        let extents = [
+            ("tokens", text.tokens),
+            ("q_heads", text.q_heads),
+            ("kv_heads", text.kv_heads),
+            ("head_dim", text.head_dim),
+            ("page_size", text.page_size),
+            ("pages", text.pages),
+            ("max_seqs", text.max_seqs),
+            ("pages_per_seq", text.pages_per_seq),
+        ];
+        for (key, value) in extents {
+            if value == 0 || value > i32::MAX as usize {
+                return Err(format!("variant {name:?}: {key} = {value} must be from 1 to {}", i32::MAX));
+            }
+        }
+        let dtype = |key: &str, value: &str| {
+            DType::from_name(value).ok_or_else(|| {
+                format!("variant {name:?}: {key} = {value:?} is no element type (f32, bf16, f8e4m3fn, …)")
+            })
+        };
+        let generation = Generation::from_name(&text.generation).ok_or_else(|| {
+            let known = Generation::ALL.map(Generation::name).join(", ");
+            format!("variant {name:?}: generation = {:?} is not one of {known}", text.generation)
+        })?;
+        Ok(Variant {
+            q_dtype: dtype("q_dtype", &text.q_dtype)?,
+            kv_dtype: dtype("kv_dtype", &text.kv_dtype)?,
+            name,
+            tokens: text.tokens,
+            q_heads: text.q_heads,
+            kv_heads: text.kv_heads,
+            head_dim: text.head_dim,
+            page_size: text.page_size,
+            pages: text.pages,
+            max_seqs: text.max_seqs,
+            pages_per_seq: text.pages_per_seq,
+            pages_per_block: text.pages_per_block,
+            queries_per_block: text.queries_per_block,
+            options: Options {
+                sm_scale: text.sm_scale as f32,
+                sliding_window: text.sliding_window,
+                soft_cap: text.soft_cap.map(|cap| cap as f32),
+                mask_value: text.mask_value.map_or(DEFAULT_MASK_VALUE, |value| value as f32),
+                k_scale: text.k_scale.map(|scale| scale as f32),
+                v_scale: text.v_scale.map(|scale| scale as f32),
+            },
+            generation,
+        })
+    }
+}
+
+impl From<&Variant> for VariantText {
+    fn from(variant: &Variant) -> VariantText {
+        let Options { sm_scale, sliding_window, soft_cap, mask_value, k_scale, v_scale } = variant.options;
+        VariantText {
+            name: variant.name.clone(),
+            tokens: variant.tokens,
+            q_heads: variant.q_heads,
+            kv_heads: variant.kv_heads,
+            head_dim: variant.head_dim,
+            page_size: variant.page_size,
+            pages: variant.pages,
+            max_seqs: variant.max_seqs,
+            pages_per_seq: variant.pages_per_seq,
+            q_dtype: variant.q_dtype.name().to_string(),
+            kv_dtype: variant.kv_dtype.name().to_string(),
+            pages_per_block: variant.pages_per_block,
+            queries_per_block: variant.queries_per_block,
+            generation: variant.generation.name().to_string(),
+            sm_scale: shortest(sm_scale),
+            sliding_window,
+            soft_cap: soft_cap.map(shortest),
+            mask_value: (mask_value.to_bits() != DEFAULT_MASK_VALUE.to_bits()).then(|| shortest(mask_value)),
+            k_scale: k_scale.map(shortest),
+            v_scale: v_scale.map(shortest),
+        }
+    }
+}
+
+/// The double whose shortest decimal form is that of the single, so that files show 0.1 and not 0.10000000149011612.
+fn shortest(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or(f64::from(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn builtin() -> KernelEntry {
+        Catalogue::builtin().unwrap().kernel("jax-rpa").unwrap().clone()
+    }
+
+    fn error(edit: impl Fn(&str) -> String) -> CatalogueError {
+        parse_kernel("jax-rpa.toml", &edit(BUILTIN[0].1)).unwrap_err()
+    }
+
+    #[test]
+    fn builtin_variants_meet_every_structural_branch() {
+        let kernel = builtin();
+        let all: Vec<&Variant> = kernel.variants(Tier::Small).collect();
+        assert!(all.len() >= 12);
+        let has = |what: &str, test: &dyn Fn(&Variant) -> bool| {
+            assert!(all.iter().any(|variant| test(variant)), "no variant with {what}");
+        };
+        for generation in Generation::ALL {
+            has(generation.name(), &|v| v.generation == generation);
+        }
+        for heads in [1, 2, 4] {
+            has("kv heads", &|v| v.kv_heads == heads);
+        }
+        for ratio in [1, 2, 3, 4, 8] {
+            has("ratio", &|v| v.q_heads == ratio * v.kv_heads);
+        }
+        for page_size in [1, 8, 16] {
+            has("page size", &|v| v.page_size == page_size);
+        }
+        for queries in [1, 8, 16] {
+            has("query block", &|v| v.queries_per_block == Some(queries));
+        }
+        for dtype in [DType::F32, DType::Bf16] {
+            has("two head blocks", &|v| {
+                v.q_dtype == dtype && crate::rpa::facts::grid(v).is_some_and(|g| g[0] == 2)
+            });
+            has("window", &|v| v.q_dtype == dtype && v.options.sliding_window.is_some());
+            has("cap", &|v| v.q_dtype == dtype && v.options.soft_cap.is_some());
+        }
+        has("tokens no multiple of the query block", &|v| {
+            v.queries_per_block.is_some_and(|q| q > 1 && v.tokens % q != 0)
+        });
+        has("pages per block that divide", &|v| {
+            v.pages_per_block.is_some_and(|p| p > 1 && v.pages_per_seq % p == 0)
+        });
+        has("pages per block that don't divide", &|v| {
+            v.pages_per_block.is_some_and(|p| v.pages_per_seq % p != 0)
+        });
+        has("even pages per sequence", &|v| v.pages_per_seq % 2 == 0);
+        has("odd pages per sequence", &|v| v.pages_per_seq % 2 == 1);
+        has("reach past 128 tokens", &|v| v.pages_per_seq * v.page_size > 129);
+        for variant in &all {
+            let name = &variant.name;
+            let cache = variant.pages * variant.page_size * 2 * variant.kv_heads * variant.head_dim;
+            assert!(cache <= 400_000, "{name}: {cache} elements of cache");
+            assert!(variant.pages >= variant.max_seqs * variant.pages_per_seq + 2, "{name}: no spare pages");
+            assert!((8..=64).contains(&variant.tokens) && variant.head_dim == 128, "{name}");
+        }
+    }
+
+    #[test]
+    fn variants_survive_their_text() {
+        for entry in builtin().variants {
+            let text = toml::to_string(&VariantText::from(&entry.variant)).unwrap();
+            let read: VariantText = toml::from_str(&text).unwrap();
+            assert_eq!(Variant::try_from(read).unwrap(), entry.variant);
+            assert!(text.contains("sm_scale = 0.088388346\n") || text.contains("sm_scale = 1.0\n"), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_their_place() {
+        let unknown = error(|text| text.replacen("page_size = 16", "page_sizes = 16", 1));
+        assert!(unknown.message.contains("unknown field `page_sizes`"), "{unknown}");
+        let line = BUILTIN[0].1.lines().position(|line| line == "page_size = 16").unwrap() + 1;
+        assert_eq!((unknown.line, unknown.column), (line, 1), "{unknown}");
+
+        let twice = error(|text| text.replacen("name = \"f32-q8-kv4\"", "name = \"f32-q4-kv4\"", 1));
+        assert!(twice.message.contains("there twice"), "{twice}");
+        assert!(twice.line > 1);
+
+        let dtype = error(|text| text.replacen("q_dtype = \"f32\"", "q_dtype = \"f33\"", 1));
+        assert!(dtype.message.contains("q_dtype = \"f33\""), "{dtype}");
+        let generation = error(|text| text.replacen("generation = \"v4\"", "generation = \"v3\"", 1));
+        assert!(generation.message.contains("v4, v5e, v5p, v6e, v7x"), "{generation}");
+        let zero = error(|text| text.replacen("max_seqs = 6", "max_seqs = 0", 1));
+        assert!(zero.message.contains("max_seqs = 0"), "{zero}");
+        let version = error(|text| text.replacen("version = 1", "version = 2", 1));
+        assert!(version.message.contains("version 2"), "{version}");
+        assert!(error(|_| "id = ".to_string()).line == 1);
+    }
+}

@@ -1,0 +1,100 @@
+//! The contract between a caller and the kernel: which rules a batch keeps or breaks, and where.
+//!
+//! Invariant: total over all batches, however absurd (all arithmetic on metadata is in i64), and independent of what
+//! upstream's checks or the kernel do. One fact is reported once, under the rule at its root.
+
+mod metadata;
+mod payload;
+mod rules;
+mod statics;
+
+use std::collections::BTreeSet;
+
+use countersign_reference::{Batch, Metadata};
+
+pub use rules::{Rule, Scope, Standing, rules};
+pub use statics::check_static;
+
+use super::validator::StaticCall;
+use crate::variant::Variant;
+
+/// A broken rule and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breach {
+    /// Which rule.
+    pub rule: &'static Rule,
+    /// The sequence whose own rule it is; `None` where the whole batch or the call is to blame.
+    pub sequence: Option<usize>,
+    /// Which entry, which value, which limit.
+    pub detail: String,
+}
+
+/// How a batch stands to the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Keeping {
+    /// All rules are kept.
+    Kept,
+    /// Disputed rules are broken, no other.
+    Disputed,
+    /// A stated or implied rule is broken.
+    Broken,
+}
+
+impl Keeping {
+    /// `kept`, `disputed` or `broken`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Keeping::Kept => "kept",
+            Keeping::Disputed => "disputed",
+            Keeping::Broken => "broken",
+        }
+    }
+}
+
+/// What a batch breaks of the contract.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Contract {
+    /// Static rules first, then metadata, then payload; within a group the batch's before the sequences' in their order.
+    pub breaches: Vec<Breach>,
+}
+
+impl Contract {
+    /// How the batch stands to the contract.
+    pub fn keeping(&self) -> Keeping {
+        let worst = |breach: &Breach| match breach.rule.standing {
+            Standing::Disputed => Keeping::Disputed,
+            Standing::Stated | Standing::Implied => Keeping::Broken,
+        };
+        self.breaches.iter().map(worst).max().unwrap_or(Keeping::Kept)
+    }
+
+    /// The distinct rules that are broken, in the order of their first breach.
+    pub fn rules(&self) -> Vec<&'static Rule> {
+        let mut seen = BTreeSet::new();
+        self.breaches.iter().map(|breach| breach.rule).filter(|rule| seen.insert(rule.id)).collect()
+    }
+
+    /// The sequences that break a rule of their own, ascending. Rules of the batch (`num_seqs`, the total, …) count
+    /// against none.
+    pub fn own_sequences(&self) -> Vec<usize> {
+        let own: BTreeSet<usize> = self.breaches.iter().filter_map(|breach| breach.sequence).collect();
+        own.into_iter().collect()
+    }
+}
+
+/// All rules: the variant's static ones, the metadata's, the payload's.
+pub fn check(variant: &Variant, batch: &Batch) -> Contract {
+    let mut contract = check_metadata(variant, &batch.metadata);
+    payload::check(variant, batch, &mut contract.breaches);
+    contract
+}
+
+/// The static rules and those of the metadata, without looking at a payload.
+pub fn check_metadata(variant: &Variant, metadata: &Metadata) -> Contract {
+    let mut breaches = check_static(&StaticCall::with_metadata(variant, metadata));
+    metadata::check(variant, metadata, &mut breaches);
+    Contract { breaches }
+}
+
+#[cfg(test)]
+mod tests;

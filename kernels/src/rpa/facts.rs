@@ -1,0 +1,99 @@
+//! Facts about the kernel that follow from its static side: grid, head blocks, defaults.
+//!
+//! Invariant: nothing here depends on a batch.
+
+use countersign_dtype::DType;
+
+use crate::variant::Variant;
+
+/// Upstream's default for `mask_value`: −0.7 times the largest f32.
+pub const DEFAULT_MASK_VALUE: f32 = (-0.7 * f32::MAX as f64) as f32;
+
+/// Query heads and combined KV heads that one grid step holds, as the entry point chooses them.
+///
+/// `None` where the entry point refuses the heads: combined heads that XLA can't tile fully, heads that don't divide.
+///
+/// Source: `get_min_heads_per_blk` of jax 0.10.2.
+pub fn heads_per_block(variant: &Variant) -> Option<(usize, usize)> {
+    let combined = 2 * variant.kv_heads;
+    let packing = |dtype: DType| 32 / dtype.bits();
+    let tileable = |heads: usize, packing: usize| {
+        heads % packing == 0 && (matches!(heads / packing, 1 | 2 | 4 | 8) || (heads / packing) % 8 == 0)
+    };
+    if variant.kv_heads == 0 || variant.q_heads % variant.kv_heads != 0 {
+        return None;
+    }
+    if !tileable(combined, packing(variant.kv_dtype)) {
+        return None;
+    }
+    let largest_tile = 8 * packing(variant.kv_dtype);
+    let combined_block = if combined % largest_tile == 0 { largest_tile } else { combined };
+    let q_block = combined_block / 2 * (variant.q_heads / variant.kv_heads);
+    if tileable(q_block, packing(variant.q_dtype)) {
+        Some((q_block, combined_block))
+    } else {
+        Some((variant.q_heads, combined))
+    }
+}
+
+/// The grid: head blocks by query blocks, query blocks fastest. `None` where the entry point refuses the heads or where
+/// the query block is left to the kernel's tuning table.
+pub fn grid(variant: &Variant) -> Option<[usize; 2]> {
+    let queries = variant.queries_per_block.filter(|queries| *queries > 0)?;
+    let (q_heads, _) = heads_per_block(variant)?;
+    Some([variant.q_heads / q_heads, variant.tokens.div_ceil(queries)])
+}
+
+/// Tokens of one KV block; `None` where it is left to the kernel's tuning table.
+pub fn kv_block(variant: &Variant) -> Option<usize> {
+    variant.pages_per_block.map(|pages| pages * variant.page_size)
+}
+
+/// Tokens that a row of the page table reaches.
+pub fn table_reach(page_size: usize, pages_per_seq: usize) -> usize {
+    page_size.saturating_mul(pages_per_seq)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{Catalogue, Tier};
+
+    #[test]
+    fn the_default_mask_is_upstreams() {
+        assert_eq!(DEFAULT_MASK_VALUE, -2.3819763e38);
+    }
+
+    #[test]
+    fn grids_are_those_of_the_lowered_modules() {
+        let catalogue = Catalogue::builtin().unwrap();
+        let kernel = catalogue.kernel("jax-rpa").unwrap();
+        let grids: Vec<_> =
+            kernel.variants(Tier::Small).map(|v| (v.name.as_str(), grid(v).unwrap())).collect();
+        // read off `iteration_bounds` of each variant's module
+        let expected = [
+            ("f32-q4-kv4", [1, 4]),
+            ("f32-q8-kv4", [1, 4]),
+            ("f32-q3-kv1-long", [1, 2]),
+            ("f32-q8-kv2-window", [1, 3]),
+            ("f32-q8-kv1-cap", [1, 2]),
+            ("f32-q4-kv2-page1", [1, 8]),
+            ("f32-q16-kv8", [2, 2]),
+            ("f32-q2-kv2-scale1", [1, 2]),
+            ("bf16-q4-kv4", [1, 4]),
+            ("bf16-q16-kv16", [2, 2]),
+            ("bf16-q8-kv2-window-cap", [1, 3]),
+            ("bf16-q3-kv1", [1, 3]),
+            ("bf16-q8-kv1-page1", [1, 12]),
+        ];
+        assert_eq!(grids, expected);
+    }
+
+    #[test]
+    fn three_kv_heads_are_refused() {
+        let catalogue = Catalogue::builtin().unwrap();
+        let mut variant = catalogue.kernel("jax-rpa").unwrap().variant("f32-q4-kv4").unwrap().clone();
+        (variant.q_heads, variant.kv_heads) = (3, 3);
+        assert_eq!(heads_per_block(&variant), None);
+    }
+}

@@ -1,0 +1,8 @@
+//! Ragged paged attention with a separate cache update: rules, upstream's checks, operands, and what the kernel may do.
+//!
+//! Invariant: knows metadata and shapes, never how attention is computed (the reference) or executed (the VM).
+
+pub mod bind;
+pub mod contract;
+pub mod facts;
+pub mod validator;
