@@ -13,7 +13,7 @@ mod program;
 mod value;
 
 pub use fault::{Fault, FaultClass};
-pub use machine::{BindError, End, Machine, Operand, Output, OutputSpec, Policy, Run};
+pub use machine::{BindError, End, Machine, Operand, Output, OutputSpec, Policy, Returned, Run};
 pub use mem::DmaOrder;
 pub use op::known_ops;
 pub use ops::matmul::MatmulMode;

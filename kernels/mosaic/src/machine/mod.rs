@@ -80,6 +80,15 @@ pub struct Run {
     pub fuel_used: u64,
 }
 
+/// A value that a function returned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Returned {
+    /// Lanes in row-major order: floats as f32 bits, integers sign-extended, masks 0 or 1.
+    pub lanes: Vec<u32>,
+    /// Undefined bits of each lane.
+    pub undefined: Vec<u32>,
+}
+
 /// Operands or outputs that don't fit the program: the caller's mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
@@ -155,6 +164,23 @@ impl Machine {
     /// Coverage points hit since `new`: bit i of word i / 64 is point i of [`Program::coverage_points`].
     pub fn coverage(&self) -> &[u64] {
         &self.coverage
+    }
+
+    /// What the last run's function returned, in order; kernels return nothing, test programs do.
+    pub fn returned(&mut self) -> Vec<Returned> {
+        let program = Arc::clone(&self.program);
+        let slots = program.body.yields.iter().zip(&program.returns);
+        slots
+            .map(|(&slot, dims)| {
+                let vector = self.vector_of(slot);
+                let lanes = vector.lanes.raise(dims.rank()).expand(dims, &mut self.pool).lanes.to_vec();
+                let undefined = vector.undefined.map_or_else(
+                    || vec![0; lanes.len()],
+                    |masks| masks.raise(dims.rank()).expand(dims, &mut self.pool).lanes.to_vec(),
+                );
+                Returned { lanes, undefined }
+            })
+            .collect()
     }
 
     fn hit(&mut self, point: u32) {

@@ -154,6 +154,15 @@ impl Context<'_> {
         let mut body = self.block(region).0;
         let slots = self.module.values as usize + 1;
         lifetime::finish(&mut body, slots);
+        let last = region.ops.last().filter(|op| op.name == "func.return");
+        let returns: Lowered<Vec<Dims>> = last.map_or(Ok(Vec::new()), |op| op.operand_types.iter().map(shape).collect());
+        let returns = match returns {
+            Ok(returns) => returns,
+            Err(what) => {
+                self.refuse(function, what);
+                Vec::new()
+            }
+        };
         let name = function.attribute("sym_name").and_then(Attribute::as_str).unwrap_or("kernel").to_owned();
         let ops = self.sites.len();
         Some(Program {
@@ -163,6 +172,7 @@ impl Context<'_> {
             grid_slots,
             parameters,
             body,
+            returns,
             slots,
             sites: std::mem::take(&mut self.sites),
             points: std::mem::take(&mut self.points),

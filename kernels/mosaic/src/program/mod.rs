@@ -56,6 +56,8 @@ pub struct Program {
     pub(crate) grid_slots: Vec<Slot>,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) body: Block,
+    /// Logical extents of the values that the body returns.
+    pub(crate) returns: Vec<Dims>,
     pub(crate) slots: usize,
     pub(crate) sites: Vec<Site>,
     pub(crate) points: Vec<CoveragePoint>,

@@ -1,0 +1,142 @@
+//! Engines: what executes a kernel on a batch. The VM is the one that every run uses.
+//!
+//! Invariant: an engine reports what happened as a value; it judges nothing, and the VM's answer is a function of
+//! program, operands and policy alone.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use countersign_dtype::{Array, DType};
+use countersign_mosaic::{DmaOrder, End, Fault, Machine, MatmulMode, Operand, OutputSpec, Policy, Program};
+use countersign_reference::Batch;
+
+use crate::manifest::{self, Manifest};
+use crate::rpa::bind::{self, Bound, Role};
+use crate::variant::Variant;
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EngineEnd {
+    /// To its end.
+    Finished,
+    /// At a fault.
+    Fault(Box<Fault>),
+    /// Not within its fuel: a hang.
+    OutOfFuel,
+    /// The engine can't execute this kernel or call; in words.
+    Unsupported(String),
+}
+
+/// What a run gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EngineRun {
+    /// `[tokens, q_heads, head_dim]`, as far as it was written; `None` where nothing ran.
+    pub output: Option<Array>,
+    /// Undefined element ranges of the output, sorted and disjoint.
+    pub undefined: Vec<Range<usize>>,
+    /// How it ended.
+    pub end: EngineEnd,
+    /// Ops executed.
+    pub fuel_used: u64,
+}
+
+/// Executes one kernel variant on batches.
+pub trait Engine {
+    /// Runs the kernel on `batch`, whose operands are `bound` (see [`bind::bind`]).
+    fn run(&mut self, batch: &Batch, bound: &[Bound<'_>; 6]) -> EngineRun;
+
+    /// Coverage points hit since the engine was made; bit i of word i / 64 is point i of the program.
+    fn coverage(&self) -> &[u64];
+}
+
+/// The Mosaic VM.
+#[derive(Debug)]
+pub struct VmEngine {
+    machine: Machine,
+    variant: Variant,
+    operands: Vec<Source>,
+    output: OutputSpec,
+    /// When copies land.
+    pub dma: DmaOrder,
+    /// How f32 products take their operands.
+    pub matmul: MatmulMode,
+}
+
+/// Where an operand of the custom call comes from.
+#[derive(Debug)]
+enum Source {
+    Role(Role),
+    Constant(Array),
+}
+
+impl VmEngine {
+    /// An engine for a lowered program and the manifest that it was exported with.
+    ///
+    /// # Errors
+    /// In words, if the manifest wires operands in a way that we don't know.
+    pub fn new(program: Arc<Program>, manifest: &Manifest, variant: &Variant) -> Result<VmEngine, String> {
+        if !manifest.aliases.is_empty() {
+            return Err("outputs that alias operands".to_owned());
+        }
+        let operands = manifest
+            .operands
+            .iter()
+            .map(|operand| match &operand.role {
+                manifest::Role::Parameter(name) => {
+                    Role::from_name(name).map(Source::Role).ok_or_else(|| format!("operand {name}"))
+                }
+                manifest::Role::Constant(values) if operand.tensor.dtype == DType::I32 => {
+                    let values: Vec<i32> = values.iter().map(|&value| value as i32).collect();
+                    Ok(Source::Constant(Array::from_i32(&operand.tensor.shape, &values)))
+                }
+                manifest::Role::Constant(_) => Err("a constant operand that isn't int32".to_owned()),
+            })
+            .collect::<Result<Vec<Source>, String>>()?;
+        Ok(VmEngine {
+            machine: Machine::new(program),
+            variant: variant.clone(),
+            operands,
+            output: bind::output_spec(variant),
+            dma: DmaOrder::Late,
+            matmul: MatmulMode::Exact,
+        })
+    }
+}
+
+impl Engine for VmEngine {
+    fn run(&mut self, batch: &Batch, bound: &[Bound<'_>; 6]) -> EngineRun {
+        let operands: Vec<Operand<'_>> = self
+            .operands
+            .iter()
+            .map(|source| match source {
+                Source::Role(role) => bound[*role as usize].operand(),
+                Source::Constant(array) => Operand { label: "constant", array, undefined: &[] },
+            })
+            .collect();
+        let fuel = bind::fuel(&self.variant, &batch.metadata, self.machine.program().op_count());
+        let policy = Policy { dma: self.dma, matmul: self.matmul, fuel };
+        match self.machine.run(&operands, std::slice::from_ref(&self.output), &policy) {
+            Ok(mut run) => {
+                let end = match run.end {
+                    End::Finished => EngineEnd::Finished,
+                    End::Fault(fault) => EngineEnd::Fault(fault),
+                    End::OutOfFuel => EngineEnd::OutOfFuel,
+                };
+                let output = run.outputs.pop();
+                let (output, undefined) =
+                    output.map_or((None, Vec::new()), |output| (Some(output.array), output.undefined));
+                EngineRun { output, undefined, end, fuel_used: run.fuel_used }
+            }
+            Err(error) => EngineRun {
+                output: None,
+                undefined: Vec::new(),
+                end: EngineEnd::Unsupported(error.to_string()),
+                fuel_used: 0,
+            },
+        }
+    }
+
+    fn coverage(&self) -> &[u64] {
+        self.machine.coverage()
+    }
+}
