@@ -66,8 +66,8 @@ pub struct Program {
 
 impl Program {
     /// Number of ops, nested ones included: the unit of fuel is one executed op.
-    pub fn op_count(&self) -> usize {
-        self.ops
+    pub fn op_count(&self) -> u64 {
+        self.ops as u64
     }
 
     /// Coverage points in a fixed order; bit i of [`crate::Machine::coverage`] is point i.
