@@ -24,8 +24,8 @@ def main(arguments: list[str]) -> int:
     export.add_argument("--out", type=Path, required=True, help="folder that gets one folder a call, named by its index")
     export.add_argument("calls", nargs="?", type=Path, help="JSON list or JSON lines of calls; standard input if absent")
     commands.add_parser("worker", help="answer requests, one JSON line each, until standard input ends")
-    identify = commands.add_parser("identify", help="package versions and source hashes of an entry point")
-    identify.add_argument("entry_point", help="module:function")
+    identify = commands.add_parser("identify", help="package versions, and source hashes of an entry point")
+    identify.add_argument("entry_point", nargs="?", help="module:function")
     options = parser.parse_args(arguments)
 
     os.environ["JAX_PLATFORMS"] = "cpu"  # before jax is imported: nothing here may look for an accelerator
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     else:
         from countersign_export import identity, wire
 
-        wire.write_line(output, identity.describe(options.entry_point))
+        wire.write_line(output, identity.versions() | (identity.sources(options.entry_point) if options.entry_point else {}))
     return 0
 
 

@@ -56,7 +56,6 @@ def manifest(document: dict[str, Any], call: Call, lowered: Lowered) -> dict[str
     inner = dict(custom_call.backend_config["custom_call_config"])
     del inner["body"]
     config["custom_call_config"] = inner
-    origin = identity.describe(call.entry_point)
     return {
         "version": 1,
         "call": document,
@@ -69,9 +68,8 @@ def manifest(document: dict[str, Any], call: Call, lowered: Lowered) -> dict[str
         "aliases": [{"output": alias.output, "operand": alias.operand} for alias in custom_call.aliases],
         "config": config,
         "vmem_limit_bytes": _vmem_limit(config),
-        "python": origin["python"],
-        "packages": origin["packages"],
-        "source": origin["source"],
+        **identity.versions(),
+        "source": identity.sources(call.entry_point)["source"],
     }
 
 

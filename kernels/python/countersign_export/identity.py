@@ -15,15 +15,15 @@ from countersign_export.call import Kernel
 PACKAGES = ("jax", "jaxlib", "numpy", "ml_dtypes", "opt_einsum", "scipy")
 
 
-def packages() -> dict[str, str]:
-    """Installed versions of the packages that a lowering depends on, by name; absent ones are left out."""
-    versions: dict[str, str] = {}
+def versions() -> dict[str, Any]:
+    """Versions of Python and of the packages that a lowering depends on; absent ones are left out."""
+    packages: dict[str, str] = {}
     for name in PACKAGES:
         try:
-            versions[name] = importlib.metadata.version(name)
+            packages[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return versions
+    return {"python": platform.python_version(), "packages": packages}
 
 
 def hash_file(path: Path) -> str:
@@ -40,13 +40,11 @@ def hash_sources(roots: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def describe(entry_point: str) -> dict[str, Any]:
-    """Versions, and hashes of the kernel's package and of Pallas itself, since either may be a development checkout."""
+def sources(entry_point: str) -> dict[str, Any]:
+    """The kernel's file, and a hash over its package and Pallas itself, since either may be a development checkout."""
     file = Path(Kernel.resolve(entry_point).file)
     pallas = Path(jax.__file__).parent / "_src" / "pallas"
     return {
-        "python": platform.python_version(),
-        "packages": packages(),
         "source": {"file": str(file), "sha256": hash_file(file)},
         "sources_sha256": hash_sources([file.parent, pallas]),
     }

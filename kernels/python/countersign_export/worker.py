@@ -58,8 +58,7 @@ def answer(line: str) -> Answer:
 
 def hello(_request: Answer) -> Answer:
     """Versions of Python and of the packages."""
-    versions = identity.packages()
-    return {"python": sys.version.split()[0], "packages": versions}
+    return identity.versions()
 
 
 def validate(request: Answer) -> Answer:

@@ -1,0 +1,181 @@
+//! A call of a kernel as Python sees it: entry point, generation, operands by parameter name, options by keyword.
+//!
+//! Invariant: the JSON form keeps every option's type (a float is never mistaken for an integer) and is canonical, so
+//! that its hash can name what was exported.
+
+use std::collections::BTreeMap;
+
+use countersign_dtype::DType;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::Variant;
+
+/// The static side of a call, for any kernel. `[static]` overrides of a case are edits of its public fields.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// `package.module:function`.
+    pub entry_point: String,
+    /// Generation lowered for, e.g. `v5e`.
+    pub generation: String,
+    /// Array operands in the order of the entry point's parameters.
+    pub operands: Vec<CallOperand>,
+    /// Keyword options.
+    pub options: BTreeMap<String, OptionValue>,
+    /// Lower with the entry point's static check made a no-op.
+    pub skip_static_validation: bool,
+}
+
+/// An array operand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallOperand {
+    /// Parameter name.
+    pub name: String,
+    /// Element type.
+    #[serde(with = "dtype_name")]
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Vec<usize>,
+}
+
+/// Value of a keyword option, with its Python type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OptionValue {
+    /// `None`.
+    None,
+    /// A Python bool.
+    Bool(bool),
+    /// A Python int.
+    Int(i64),
+    /// A Python float that rounds to this f32: its shortest decimal.
+    Float(f32),
+    /// A Python str.
+    Text(String),
+}
+
+impl Call {
+    /// The call that `variant` stands for: operands and options of the ragged paged attention family.
+    pub fn ragged_paged_attention(entry_point: &str, variant: &Variant) -> Call {
+        let operand = |name: &str, dtype, shape: &[usize]| CallOperand {
+            name: name.into(),
+            dtype,
+            shape: shape.to_vec(),
+        };
+        let whole =
+            |value: Option<usize>| value.map_or(OptionValue::None, |value| OptionValue::Int(value as i64));
+        let float = |value: Option<f32>| value.map_or(OptionValue::None, OptionValue::Float);
+        let options = &variant.options;
+        let heads = 2 * variant.kv_heads;
+        Call {
+            entry_point: entry_point.to_owned(),
+            generation: variant.generation.name().to_owned(),
+            operands: vec![
+                operand("q", variant.q_dtype, &[variant.tokens, variant.q_heads, variant.head_dim]),
+                operand(
+                    "kv_pages",
+                    variant.kv_dtype,
+                    &[variant.pages, variant.page_size, heads, variant.head_dim],
+                ),
+                operand("kv_lens", DType::I32, &[variant.max_seqs]),
+                operand("page_indices", DType::I32, &[variant.max_seqs, variant.pages_per_seq]),
+                operand("cu_q_lens", DType::I32, &[variant.max_seqs + 1]),
+                operand("num_seqs", DType::I32, &[1]),
+            ],
+            options: [
+                ("sm_scale", OptionValue::Float(options.sm_scale)),
+                (
+                    "sliding_window",
+                    options
+                        .sliding_window
+                        .map_or(OptionValue::None, |window| OptionValue::Int(window.into())),
+                ),
+                ("soft_cap", float(options.soft_cap)),
+                ("mask_value", OptionValue::Float(options.mask_value)),
+                ("k_scale", float(options.k_scale)),
+                ("v_scale", float(options.v_scale)),
+                ("num_kv_pages_per_block", whole(variant.pages_per_block)),
+                ("num_queries_per_block", whole(variant.queries_per_block)),
+            ]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
+            skip_static_validation: false,
+        }
+    }
+
+    /// The operand of that parameter name.
+    pub fn operand_mut(&mut self, name: &str) -> Option<&mut CallOperand> {
+        self.operands.iter_mut().find(|operand| operand.name == name)
+    }
+}
+
+impl Serialize for OptionValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            OptionValue::None => serializer.serialize_none(),
+            OptionValue::Bool(value) => serializer.serialize_bool(*value),
+            OptionValue::Int(value) => serializer.serialize_i64(*value),
+            // Debug prints the shortest decimal that reads back as the same f32, with an exponent where that is shorter.
+            OptionValue::Float(value) => serializer.collect_map([("float", format!("{value:?}"))]),
+            OptionValue::Text(value) => serializer.serialize_str(value),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for OptionValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OptionValue, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            None,
+            Bool(bool),
+            Int(i64),
+            Float { float: String },
+            Text(String),
+        }
+        Ok(match Form::deserialize(deserializer)? {
+            Form::None => OptionValue::None,
+            Form::Bool(value) => OptionValue::Bool(value),
+            Form::Int(value) => OptionValue::Int(value),
+            Form::Float { float } => OptionValue::Float(float.parse().map_err(D::Error::custom)?),
+            Form::Text(value) => OptionValue::Text(value),
+        })
+    }
+}
+
+/// Element types by name in JSON.
+pub(crate) mod dtype_name {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(dtype: &DType, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(dtype.name())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DType, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        DType::from_name(&name).ok_or_else(|| D::Error::custom(format!("unknown element type {name}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_keep_their_types_and_their_f32() {
+        let values = [
+            OptionValue::None,
+            OptionValue::Bool(true),
+            OptionValue::Int(-3),
+            OptionValue::Text("exact".into()),
+            OptionValue::Float(1.0),
+            OptionValue::Float(0.7),
+            OptionValue::Float(f32::MIN_POSITIVE / 8.0),
+            OptionValue::Float(-0.7 * f32::MAX),
+            OptionValue::Float(f32::NEG_INFINITY),
+        ];
+        let text = serde_json::to_string(&values).unwrap();
+        assert!(text.starts_with(r#"[null,true,-3,"exact",{"float":"1.0"},{"float":"0.7"},"#), "{text}");
+        assert!(text.ends_with(r#"{"float":"-inf"}]"#), "{text}");
+        assert_eq!(serde_json::from_str::<Vec<OptionValue>>(&text).unwrap(), values);
+    }
+}

@@ -1,0 +1,213 @@
+//! The Python environment: found or built on first need, and how Python is started in it.
+//!
+//! Invariant: an [`Environment`] that exists is complete. Nothing here depends on the clock or on the working directory, a
+//! second process waits, an interrupted set-up is resumed, and every file is replaced whole. Not here: what Python is
+//! asked (`export.rs`, `worker.rs`).
+
+mod check;
+mod embedded;
+mod error;
+mod files;
+mod interpreter;
+mod progress;
+mod venv;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use etcetera::BaseStrategy;
+use serde::{Deserialize, Serialize};
+
+pub use check::{Check, CheckItem, CheckState};
+pub use error::SetupError;
+pub use progress::{Progress, Silent};
+
+pub(crate) use embedded::exporter_hash;
+pub(crate) use error::last_lines;
+pub(crate) use files::{Lock, sha256_hex, temporary_name, write_atomic};
+
+/// Name of the variable that overrides the cache folder.
+pub const HOME_VARIABLE: &str = "COUNTERSIGN_HOME";
+
+/// Starts our package from the folder given as first argument, with nothing of the working directory on the path.
+const BOOTSTRAP: &str = "import runpy, sys\n\
+    root = sys.argv.pop(1)\n\
+    sys.path[:] = [root] + [entry for entry in sys.path if entry]\n\
+    runpy.run_module('countersign_export', run_name='__main__', alter_sys=True)\n";
+
+/// Versions of Python and of the packages that decide what a kernel lowers to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    /// Version of CPython, e.g. `3.12.1`.
+    pub python: String,
+    /// Version by package name.
+    pub packages: BTreeMap<String, String>,
+}
+
+/// A usable Python with jax in it.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    home: PathBuf,
+    python: PathBuf,
+    package_root: PathBuf,
+    unpinned: bool,
+    versions: Versions,
+}
+
+impl Environment {
+    /// Opens the environment, building it first where that is needed (pinned packages, once, tens of seconds).
+    ///
+    /// `home` is the cache folder, by default `$COUNTERSIGN_HOME` or the platform's cache directory. With `python`, that
+    /// interpreter (or the one in that virtual environment) is used as it is: nothing is installed, nothing pinned.
+    ///
+    /// # Errors
+    /// Every [`SetupError`] says what happened and what to do about it.
+    pub fn open(
+        home: Option<PathBuf>,
+        python: Option<PathBuf>,
+        progress: &dyn Progress,
+    ) -> Result<Environment, SetupError> {
+        let home = resolve_home(home)?;
+        if let Some(python) = python {
+            return Environment::unpinned(home, &python, progress);
+        }
+        let venv = venv::open_or_build(&home, &std::env::var_os("PATH").unwrap_or_default(), progress)?;
+        let package_root = embedded::unpack(&home)?;
+        Ok(Environment { home, python: venv.python, package_root, unpinned: false, versions: venv.versions })
+    }
+
+    /// Reports what is there, changing nothing.
+    ///
+    /// # Errors
+    /// Only where the cache folder itself can't be determined.
+    pub fn check(home: Option<PathBuf>, python: Option<PathBuf>) -> Result<Check, SetupError> {
+        check::check(resolve_home(home)?, python)
+    }
+
+    fn unpinned(home: PathBuf, python: &Path, progress: &dyn Progress) -> Result<Environment, SetupError> {
+        let python = interpreter::named(python)?;
+        let package_root = embedded::unpack(&home)?;
+        let none = Versions { python: String::new(), packages: BTreeMap::new() };
+        let mut environment = Environment { home, python, package_root, unpinned: true, versions: none };
+        progress.step(&format!("looking at {}", environment.python.display()));
+        let text = environment.run(&["identify"])?;
+        environment.versions = serde_json::from_str(&text).map_err(|error| {
+            SetupError::unusable(&environment.python, &format!("unexpected answer: {error}"))
+        })?;
+        progress.done(&format!("using {} as it is", environment.python.display()));
+        Ok(environment)
+    }
+
+    /// The cache folder.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The interpreter that is run.
+    pub fn python(&self) -> &Path {
+        &self.python
+    }
+
+    /// Whether the packages are the user's own (`--python`) and not the pinned ones.
+    pub fn is_unpinned(&self) -> bool {
+        self.unpinned
+    }
+
+    /// What is installed.
+    pub fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    /// A command that runs our Python package. The pinned environment is shut off from the user's `PYTHON*` settings; with
+    /// `--python` they belong to "as it is". Settings of JAX and XLA that could change a lowering are dropped in both.
+    pub fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        let mut command = if self.unpinned { Command::new(&self.python) } else { isolated(&self.python) };
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(|name| name.starts_with("JAX_") || name.starts_with("XLA_")) {
+                command.env_remove(name);
+            }
+        }
+        command
+            .env("JAX_PLATFORMS", "cpu")
+            .args(["-B", "-c", BOOTSTRAP])
+            .arg(&self.package_root)
+            .args(arguments);
+        command
+    }
+
+    /// Runs our package to its end and returns its standard output.
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<String, SetupError> {
+        let output = self
+            .command(arguments)
+            .stdin(std::process::Stdio::null())
+            .output()
+            .map_err(|error| self.broken(&error.to_string()))?;
+        if !output.status.success() {
+            return Err(self.broken(&error::last_lines(&String::from_utf8_lossy(&output.stderr))));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The error for an environment that turned out not to work.
+    pub(crate) fn broken(&self, detail: &str) -> SetupError {
+        match self.unpinned {
+            true => SetupError::unusable(&self.python, detail),
+            false => SetupError::broken(&venv::folder(&self.home), detail),
+        }
+    }
+}
+
+/// An interpreter without the user's Python settings.
+fn isolated(python: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.arg("-I").env_remove("PYTHONHOME").env_remove("PYTHONPATH").env_remove("__PYVENV_LAUNCHER__");
+    command
+}
+
+fn resolve_home(home: Option<PathBuf>) -> Result<PathBuf, SetupError> {
+    let chosen =
+        home.or_else(|| std::env::var_os(HOME_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from));
+    let chosen = match chosen {
+        Some(path) => path,
+        None => etcetera::base_strategy::choose_native_strategy()
+            .map_err(|_| SetupError::NoCacheFolder)?
+            .cache_dir()
+            .join("countersign"),
+    };
+    std::path::absolute(&chosen).map_err(|error| SetupError::io(&chosen, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_home_is_made_absolute() {
+        assert!(resolve_home(Some("here".into())).unwrap().is_absolute());
+    }
+
+    #[test]
+    fn no_setting_of_jax_reaches_a_lowering() {
+        let versions = Versions { python: "3.12.1".into(), packages: BTreeMap::new() };
+        let environment = |unpinned| Environment {
+            home: "/home".into(),
+            python: "/python".into(),
+            package_root: "/package".into(),
+            unpinned,
+            versions: versions.clone(),
+        };
+        let arguments = |command: &Command| -> Vec<String> {
+            command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect()
+        };
+        let pinned = environment(false).command(&["worker"]);
+        assert_eq!(arguments(&pinned), ["-I", "-B", "-c", BOOTSTRAP, "/package", "worker"]);
+        assert!(pinned.get_envs().any(|(name, value)| name == "PYTHONPATH" && value.is_none()));
+        let own = environment(true).command(&["worker"]);
+        assert_eq!(arguments(&own), ["-B", "-c", BOOTSTRAP, "/package", "worker"]);
+        assert!(
+            own.get_envs().any(|(name, value)| name == "JAX_PLATFORMS" && value == Some(OsStr::new("cpu")))
+        );
+    }
+}
