@@ -7,6 +7,7 @@ mod pattern;
 mod stream;
 
 pub use pattern::Pattern;
+pub(crate) use stream::Stream;
 
 use countersign_dtype::{Array, DType, write_f32};
 use countersign_kernels::Variant;
