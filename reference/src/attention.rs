@@ -5,10 +5,12 @@
 //!
 //! Invariant: a row's result depends on its query, its sequence's owned cache and the options; on nothing else.
 
+use std::array::from_fn;
+
 use countersign_dtype::read_f32;
 
 use crate::bound::{Bound, Element, LARGE_ETA, Types};
-use crate::lanes::{LANES, Lanes, absolute_sum, append_lanes, dot, groups};
+use crate::lanes::{LANES, Lanes, absolute_sum, dot, fill_lanes, groups};
 use crate::quant::{HeadCache, operand_dtype};
 use crate::ragged::{Sequence, row_statuses, sequences};
 use crate::{Batch, Blocking, Options, Profile, Reference, RowStatus, Shape, mask, rule};
@@ -44,7 +46,7 @@ pub fn attend_into(
     };
     row_statuses(batch, &shape, &mut reference.rows);
     let mut attention = Attention::new(batch, shape, options, blocking, profile);
-    for sequence in sequences(batch, &shape).filter(|sequence| sequence.broken.is_none()) {
+    for sequence in sequences(batch, &shape).filter(Sequence::has_values) {
         attention.sequence(&sequence, reference);
     }
     let row_elements = shape.q_heads * shape.head_dim;
@@ -104,7 +106,7 @@ impl<'a> Attention<'a> {
             cache: HeadCache::default(),
             key_sums: Vec::new(),
             stored_query: vec![0.0; shape.head_dim],
-            query: Vec::new(),
+            query: vec![[0.0; LANES]; groups(shape.head_dim)],
             row: Row::default(),
         }
     }
@@ -145,23 +147,22 @@ impl<'a> Attention<'a> {
         if !self.stored_query.iter().all(|value| value.is_finite()) {
             return false;
         }
-        self.query.clear();
-        append_lanes(&self.stored_query, &mut self.query);
+        fill_lanes(&self.stored_query, &mut self.query);
 
         let position = sequence.first_position + (row - sequence.rows.start);
         let keys = mask::visible_keys(position, self.options.sliding_window);
         let in_lanes = keys.start * self.groups..keys.end * self.groups;
-        let key_sums = self.key_sums.get(keys).unwrap_or(&[]);
-        self.row.score(&self.query, &self.cache.keys[in_lanes.clone()], key_sums, self.options, &self.bound);
+        let key_sums = self.key_sums.get(keys.clone()).unwrap_or(&[]);
+        self.row.score(&self.query, &self.cache.keys[in_lanes], key_sums, self.options, &self.bound);
         self.row.weigh(&self.bound);
+        let blocks = self.blocking.blocks(sequence.kv_len);
         let elements = first..first + self.shape.head_dim;
-        self.row.mix(
-            &self.cache.values[in_lanes],
-            &self.bound,
-            self.blocking.blocks(sequence.kv_len),
-            &mut reference.values[elements.clone()],
-            &mut reference.bounds[elements],
-        );
+        let outputs = reference.values[elements.clone()].chunks_mut(LANES);
+        let bounds = reference.bounds[elements].chunks_mut(LANES);
+        let values = self.cache.values.chunks(sequence.kv_len).map(|group| &group[keys.clone()]);
+        for ((outputs, bounds), values) in outputs.zip(bounds).zip(values) {
+            self.row.mix(values, &self.bound, blocks, outputs, bounds);
+        }
         true
     }
 }
@@ -210,72 +211,64 @@ impl Row {
     fn weigh(&mut self, bound: &Bound) {
         const SMALL: f64 = 1.0 / 64.0;
         let max = self.scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = self.scores.iter().map(|score| libm::exp(score - max)).sum();
         self.weights.clear();
+        self.weights.extend(self.scores.iter().map(|score| {
+            let exact = libm::exp(score - max);
+            Weight { exact, raised: 0.0, largest: 0.0 }
+        }));
+        let sum: f64 = self.weights.iter().map(|weight| weight.exact).sum();
         self.largest_eta = 0.0;
         let mut lowered = 0.0; // sum p exp(-eta)
-        for (score, error) in self.scores.iter().zip(&self.score_errors) {
+        for (weight, (score, error)) in
+            self.weights.iter_mut().zip(self.scores.iter().zip(&self.score_errors))
+        {
             let gap = max - score;
             let eta = bound.eta(*error, gap);
-            let exact = libm::exp(-gap) / sum;
-            let raised = if eta <= SMALL {
-                lowered += exact * (1.0 - eta); // <= exp(-eta)
-                exact * (eta + eta * eta) // >= expm1(eta)
+            weight.exact /= sum;
+            weight.raised = if eta <= SMALL {
+                lowered += weight.exact * (1.0 - eta); // <= exp(-eta)
+                weight.exact * (eta + eta * eta) // >= expm1(eta)
             } else {
                 lowered += libm::exp(-gap - eta) / sum;
-                libm::exp((eta - gap).min(700.0)) / sum - exact
+                libm::exp((eta - gap).min(700.0)) / sum - weight.exact
             };
             self.largest_eta = self.largest_eta.max(eta);
-            self.weights.push(Weight { exact, raised, largest: exact + raised });
         }
         for weight in &mut self.weights {
+            weight.largest = (weight.exact + weight.raised) / lowered;
             weight.raised /= lowered;
-            weight.largest /= lowered;
         }
     }
 
-    /// Outputs and bounds of all elements.
+    /// Outputs and bounds of one group of elements, whose values are given per key.
     fn mix(&self, values: &[Lanes], bound: &Bound, blocks: usize, outputs: &mut [f64], bounds: &mut [f64]) {
         let keys = self.weights.len();
         let sums = bound.sums(keys, blocks);
-        let groups = values.len() / keys;
-        let elements = outputs.chunks_mut(LANES).zip(bounds.chunks_mut(LANES));
-        for (group, (outputs, bounds)) in elements.enumerate() {
-            let column = || self.weights.iter().zip(values[group..].iter().step_by(groups));
-            let (mut output, mut mass, mut total) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-            for (weight, value) in column() {
-                for lane in 0..LANES {
-                    let magnitude = value[lane].abs();
-                    output[lane] += weight.exact * value[lane];
-                    mass[lane] += weight.largest * magnitude;
-                    total[lane] += magnitude;
-                }
-            }
-            let mut weights = [0.0; LANES];
-            for (weight, value) in column() {
-                for lane in 0..LANES {
-                    weights[lane] += weight.raised * (value[lane] - output[lane]).abs();
-                }
-            }
+        let (mut output, mut mass, mut total) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+        for (weight, value) in self.weights.iter().zip(values) {
+            let magnitude = value.map(f64::abs);
+            output = from_fn(|lane| output[lane] + weight.exact * value[lane]);
+            mass = from_fn(|lane| mass[lane] + weight.largest * magnitude[lane]);
+            total = from_fn(|lane| total[lane] + magnitude[lane]);
+        }
+        let mut weights = [0.0; LANES];
+        for (weight, value) in self.weights.iter().zip(values) {
+            weights = from_fn(|lane| weights[lane] + weight.raised * (value[lane] - output[lane]).abs());
+        }
+        for (lane, (result, limit)) in outputs.iter_mut().zip(bounds).enumerate() {
+            let output = output[lane];
+            let mut element =
+                Element { output, weights: weights[lane], mass: mass[lane], total: total[lane] };
             if self.largest_eta > LARGE_ETA {
-                let (mut distance, mut magnitude) = ([0.0f64; LANES], [0.0f64; LANES]);
-                for (_, value) in column() {
-                    for lane in 0..LANES {
-                        distance[lane] = distance[lane].max((value[lane] - output[lane]).abs());
-                        magnitude[lane] = magnitude[lane].max(value[lane].abs());
-                    }
-                }
-                for lane in 0..LANES {
-                    weights[lane] = weights[lane].min(distance[lane]); // also where a weight overflowed to NaN
-                    mass[lane] = mass[lane].min(magnitude[lane]);
-                }
+                // Whatever the weights become, the output stays in the hull of the values. (`min` drops a NaN, which is
+                // what an infinite weight on a zero gives.)
+                let largest =
+                    |of: fn(f64, f64) -> f64| values.iter().map(|v| of(v[lane], output)).fold(0.0, f64::max);
+                element.weights = element.weights.min(largest(|value, output| (value - output).abs()));
+                element.mass = element.mass.min(largest(|value, _| value.abs()));
             }
-            for (lane, (value, limit)) in outputs.iter_mut().zip(bounds).enumerate() {
-                let [output, weights] = [output[lane], weights[lane]];
-                let element = Element { output, weights, mass: mass[lane], total: total[lane] };
-                *value = output;
-                *limit = bound.element(&element, sums, keys, blocks);
-            }
+            *result = output;
+            *limit = bound.element(&element, sums, keys, blocks);
         }
     }
 }

@@ -13,14 +13,10 @@ pub(crate) fn groups(head_dim: usize) -> usize {
     head_dim.div_ceil(LANES)
 }
 
-/// Appends a vector, padded with zeros.
-pub(crate) fn append_lanes(vector: &[f32], target: &mut Vec<Lanes>) {
-    for chunk in vector.chunks(LANES) {
-        let mut group = [0.0; LANES];
-        for (lane, &value) in group.iter_mut().zip(chunk) {
-            *lane = f64::from(value);
-        }
-        target.push(group);
+/// Writes a vector into its groups, padded with zeros.
+pub(crate) fn fill_lanes<'a>(vector: &[f32], groups: impl IntoIterator<Item = &'a mut Lanes>) {
+    for (group, chunk) in groups.into_iter().zip(vector.chunks(LANES)) {
+        *group = std::array::from_fn(|lane| chunk.get(lane).map_or(0.0, |&value| f64::from(value)));
     }
 }
 
@@ -35,11 +31,9 @@ fn across(lanes: Lanes) -> f64 {
 pub(crate) fn dot(x: &[Lanes], y: &[Lanes]) -> (f64, f64) {
     let (mut sum, mut magnitude) = ([0.0; LANES], [0.0; LANES]);
     for (x, y) in x.iter().zip(y) {
-        for lane in 0..LANES {
-            let product = x[lane] * y[lane];
-            sum[lane] += product;
-            magnitude[lane] += product.abs();
-        }
+        let product: Lanes = std::array::from_fn(|lane| x[lane] * y[lane]);
+        sum = std::array::from_fn(|lane| sum[lane] + product[lane]);
+        magnitude = std::array::from_fn(|lane| magnitude[lane] + product[lane].abs());
     }
     (across(sum), across(magnitude))
 }

@@ -16,9 +16,9 @@
 
 use countersign_dtype::read_f32;
 
-use crate::lanes::{LANES, Lanes, append_lanes, dot, groups};
+use crate::lanes::{LANES, Lanes, dot, fill_lanes, groups};
 use crate::quant::HeadCache;
-use crate::ragged::sequences;
+use crate::ragged::{Sequence, sequences};
 use crate::{Batch, Options};
 
 /// The largest magnitudes that a batch makes a kernel compute with, over the sequences that break no rule of metadata.
@@ -55,18 +55,17 @@ pub fn magnitudes(batch: &Batch, options: &Options) -> Magnitudes {
     let mut cache = HeadCache::default();
     let mut stored = vec![0.0; shape.head_dim];
     let mut queries: Vec<Lanes> = Vec::new();
-    let mut sums: Vec<Lanes> = Vec::new();
     let mut products = 0.0f64; // sum |q k|
-    for sequence in sequences(batch, &shape).filter(|sequence| sequence.broken.is_none()) {
+    for sequence in sequences(batch, &shape).filter(Sequence::has_values) {
         for kv_head in 0..shape.kv_heads {
             cache.gather(batch, &shape, options, &sequence, kv_head);
-            queries.clear();
-            for row in sequence.rows.clone() {
-                for head in kv_head * queries_per_key..(kv_head + 1) * queries_per_key {
-                    let first = (row * shape.q_heads + head) * shape.head_dim;
-                    read_f32(batch.q.dtype, &batch.q.bytes, first, &mut stored);
-                    append_lanes(&stored, &mut queries);
-                }
+            let heads = kv_head * queries_per_key..(kv_head + 1) * queries_per_key;
+            let vectors = sequence.rows.clone().flat_map(|row| heads.clone().map(move |head| (row, head)));
+            queries.resize(sequence.rows.len() * queries_per_key * groups, [0.0; LANES]);
+            for (query, (row, head)) in queries.chunks_mut(groups).zip(vectors) {
+                let first = (row * shape.q_heads + head) * shape.head_dim;
+                read_f32(batch.q.dtype, &batch.q.bytes, first, &mut stored);
+                fill_lanes(&stored, query);
             }
             let norms = longest(&queries, groups) * longest(&cache.keys, groups);
             products = products.max(if norms < ENORMOUS {
@@ -76,17 +75,15 @@ pub fn magnitudes(batch: &Batch, options: &Options) -> Magnitudes {
                 let pairs = queries.chunks(groups).flat_map(|query| keys().map(move |key| dot(query, key).1));
                 pairs.map(finite_or_infinite).fold(0.0, f64::max)
             });
-            sums.clear();
-            sums.resize(groups, [0.0; LANES]);
-            for value in cache.values.chunks(groups) {
-                for (sum, group) in sums.iter_mut().zip(value) {
+            for group in cache.values.chunks(sequence.kv_len) {
+                let mut sum = [0.0; LANES];
+                for value in group {
                     for lane in 0..LANES {
-                        sum[lane] += group[lane].abs();
+                        sum[lane] += value[lane].abs();
                     }
                 }
+                largest.v_sum = sum.into_iter().map(finite_or_infinite).fold(largest.v_sum, f64::max);
             }
-            let v_sum = sums.iter().flatten().copied().map(finite_or_infinite).fold(0.0, f64::max);
-            largest.v_sum = largest.v_sum.max(v_sum);
         }
     }
     largest.dot = finite_or_infinite(products * scale.max(1.0));

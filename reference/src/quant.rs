@@ -7,7 +7,7 @@
 
 use countersign_dtype::{DType, read_f32, round_to};
 
-use crate::lanes::{Lanes, append_lanes};
+use crate::lanes::{LANES, Lanes, fill_lanes, groups};
 use crate::ragged::Sequence;
 use crate::{Batch, Options, Shape, paging};
 
@@ -16,10 +16,12 @@ pub(crate) fn operand_dtype(batch: &Batch, scale: Option<f32>) -> DType {
     if scale.is_some() { batch.q.dtype } else { batch.kv_pages.dtype }
 }
 
-/// Keys and values of one sequence and KV head, in lanes, `vectors` per key. Every value is exact in f64.
+/// Keys and values of one sequence and KV head, in groups of lanes. Every value is exact in f64.
 #[derive(Debug, Default)]
 pub(crate) struct HeadCache {
+    /// `[kv_len, groups]`: a key's groups lie together, since scores run over elements.
     pub(crate) keys: Vec<Lanes>,
+    /// `[groups, kv_len]`: a group's keys lie together, since outputs run over keys.
     pub(crate) values: Vec<Lanes>,
     stored: Vec<f32>,
 }
@@ -34,8 +36,9 @@ impl HeadCache {
         sequence: &Sequence,
         kv_head: usize,
     ) -> bool {
-        self.keys.clear();
-        self.values.clear();
+        let groups = groups(shape.head_dim);
+        self.keys.resize(groups * sequence.kv_len, [0.0; LANES]);
+        self.values.resize(groups * sequence.kv_len, [0.0; LANES]);
         self.stored.resize(shape.head_dim, 0.0);
         let pages = paging::pages_in_use(&batch.metadata, sequence.index, sequence.kv_len, shape.page_size);
         let slots = pages.iter().flat_map(|&page| {
@@ -43,12 +46,12 @@ impl HeadCache {
             first..first + shape.page_size
         });
         let mut finite = true;
-        for slot in slots.take(sequence.kv_len) {
+        for (index, slot) in slots.take(sequence.kv_len).enumerate() {
             let key = (slot * 2 * shape.kv_heads + 2 * kv_head) * shape.head_dim;
             finite &= self.read_stored(batch, key, options.k_scale);
-            append_lanes(&self.stored, &mut self.keys);
+            fill_lanes(&self.stored, &mut self.keys[index * groups..(index + 1) * groups]);
             finite &= self.read_stored(batch, key + shape.head_dim, options.v_scale);
-            append_lanes(&self.stored, &mut self.values);
+            fill_lanes(&self.stored, self.values[index..].iter_mut().step_by(sequence.kv_len));
         }
         finite
     }

@@ -24,6 +24,13 @@ pub(crate) struct Sequence {
     pub(crate) broken: Option<&'static str>,
 }
 
+impl Sequence {
+    /// Whether it breaks no rule and has rows, and so keys.
+    pub(crate) fn has_values(&self) -> bool {
+        self.broken.is_none() && !self.rows.is_empty()
+    }
+}
+
 /// The sequences that the metadata arrays hold, in order.
 pub(crate) fn sequences<'a>(batch: &'a Batch, shape: &'a Shape) -> impl Iterator<Item = Sequence> + 'a {
     let metadata = &batch.metadata;
