@@ -117,7 +117,7 @@ fn case(seed: u64, aim: Aim) -> Case {
             (Aim::Denormal, Role::Value) => normal * 10f32.powi(-(stream.between(36, 44) as i32)),
             (Aim::Denormal, _) => normal * 10f32.powi(-(stream.between(0, 24) as i32)),
             (Aim::Cancelling, Role::Value) => {
-                (1000.0 + 0.001 * normal) * if (index + element) % 2 == 0 { 1.0 } else { -1.0 }
+                (1000.0 + 0.001 * normal) * if (index + element).is_multiple_of(2) { 1.0 } else { -1.0 }
             }
             (Aim::Cancelling, Role::Key) => 1.0,
             (Aim::Ones, Role::Value) => 1.0,
