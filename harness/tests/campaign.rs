@@ -1,0 +1,304 @@
+//! Campaigns over small engines made for these tests: sums don't depend on threads, a panic is kept, a stop is a prefix.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use countersign::campaign::{Observer, Plan, Subject, Totals, finish, run};
+use countersign::confirm::{Answer, Validator, confirm};
+use countersign::known::KnownFile;
+use countersign_dtype::Array;
+use countersign_kernels::Variant;
+use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
+use countersign_kernels::engine::{Engine, EngineEnd, EngineRun};
+use countersign_kernels::rpa::bind::Bound;
+use countersign_kernels::rpa::contract::Keeping;
+use countersign_kernels::rpa::facts;
+use countersign_kernels::rpa::validator::{Verdict, dynamic_check};
+use countersign_reference::{Batch, Blocking, Profile, attend};
+use countersign_reports::{KernelReport, Report, Timing, to_json};
+
+/// Answers with the reference's own values, but as `slip` says.
+struct ReferenceEngine {
+    variant: Variant,
+    slip: Slip,
+    coverage: Vec<u64>,
+}
+
+/// What is wrong with a [`ReferenceEngine`].
+#[derive(Clone, Copy, PartialEq)]
+enum Slip {
+    /// Nothing.
+    None,
+    /// The last owned row is doubled where a sequence has more than this many cached tokens.
+    LongSequences(i32),
+    /// The first owned row comes from undefined memory where the batch has this many sequences.
+    UndefinedRow(i32),
+    /// It panics where the batch has this many sequences.
+    Panic(i32),
+    /// It can't run at all.
+    Unsupported,
+}
+
+impl Engine for ReferenceEngine {
+    fn run(&mut self, batch: &Batch, _bound: &[Bound<'_>; 6]) -> EngineRun {
+        let variant = &self.variant;
+        let sequences = batch.metadata.num_seqs;
+        let bit = sequences.rem_euclid(64);
+        self.coverage[0] |= 1 << bit;
+        let blocking = Blocking { kv_per_block: facts::kv_block(variant).unwrap(), weights: variant.q_dtype };
+        let reference = attend(batch, &variant.options, &blocking, &Profile::EXACT);
+        let mut output = Array::zeros(variant.q_dtype, &[variant.tokens, variant.q_heads, variant.head_dim]);
+        for (element, value) in reference.values.iter().enumerate() {
+            output.set_f32(element, *value as f32);
+        }
+        let width = variant.q_heads * variant.head_dim;
+        let mut undefined: Vec<Range<usize>> = Vec::new();
+        match self.slip {
+            Slip::None => {}
+            Slip::LongSequences(limit) => {
+                let metadata = &batch.metadata;
+                for sequence in 0..metadata.sequences_in_table() {
+                    let last = metadata.cu_q_lens[sequence + 1] - 1;
+                    if metadata.kv_lens[sequence] > limit && (0..variant.tokens as i32).contains(&last) {
+                        for element in last as usize * width..(last as usize + 1) * width {
+                            output.set_f32(element, 2.0 * reference.values[element] as f32 + 1.0);
+                        }
+                    }
+                }
+            }
+            Slip::UndefinedRow(count) if sequences == count => undefined.push(0..width),
+            Slip::Panic(count) if sequences == count => panic!("made to panic"),
+            Slip::UndefinedRow(_) | Slip::Panic(_) => {}
+            Slip::Unsupported => {
+                let end = EngineEnd::Unsupported("tpu.new_op".to_owned());
+                return EngineRun { output: None, undefined, end, fuel_used: 0 };
+            }
+        }
+        EngineRun { output: Some(output), undefined, end: EngineEnd::Finished, fuel_used: 1 }
+    }
+
+    fn coverage(&self) -> &[u64] {
+        &self.coverage
+    }
+}
+
+struct Fake {
+    kernel: KernelEntry,
+    variants: Vec<Variant>,
+    slip: Slip,
+}
+
+impl Fake {
+    fn new(slip: Slip) -> Fake {
+        let kernel = Catalogue::builtin().unwrap().kernel("jax-rpa").unwrap().clone();
+        let variants = kernel.variants(Tier::Small).take(3).cloned().collect();
+        Fake { kernel, variants, slip }
+    }
+}
+
+impl Subject for Fake {
+    fn kernel(&self) -> &KernelEntry {
+        &self.kernel
+    }
+
+    fn variants(&self) -> &[Variant] {
+        &self.variants
+    }
+
+    fn engine(&self, variant: usize) -> Box<dyn Engine> {
+        Box::new(ReferenceEngine {
+            variant: self.variants[variant].clone(),
+            slip: self.slip,
+            coverage: vec![0],
+        })
+    }
+}
+
+#[derive(Default)]
+struct Heard {
+    fresh: Vec<usize>,
+    panics: usize,
+}
+
+impl Observer for Heard {
+    fn case(&mut self, _totals: &Totals, fresh: &[usize]) {
+        self.fresh.extend(fresh);
+    }
+
+    fn panicked(&mut self, _totals: &Totals) {
+        self.panics += 1;
+    }
+}
+
+/// Asks the port again, or says something else, or nothing.
+enum FakeValidator {
+    Port,
+    AlwaysAccepts,
+    Gone,
+}
+
+impl Validator for FakeValidator {
+    fn ask(&mut self, variant: &Variant, case: &countersign::case::Case) -> Result<Answer, String> {
+        let dynamic = match self {
+            FakeValidator::Port => dynamic_check(variant, &case.metadata),
+            FakeValidator::AlwaysAccepts => Verdict::Accepts,
+            FakeValidator::Gone => return Err("no Python".to_owned()),
+        };
+        Ok(Answer { static_verdict: Verdict::Accepts, dynamic_verdict: Some(dynamic) })
+    }
+}
+
+fn campaign(slip: Slip, cases: u64, jobs: usize, only: Option<Keeping>) -> (Totals, Heard) {
+    let known = KnownFile::default();
+    let plan = Plan { seed: 7, cases: Some(cases), jobs, only, known: &known };
+    let mut heard = Heard::default();
+    let totals = run(&Fake::new(slip), &plan, &|| true, &mut heard);
+    (totals, heard)
+}
+
+fn report(slip: Slip, cases: u64, jobs: usize, validator: &mut FakeValidator) -> Report {
+    let subject = Fake::new(slip);
+    let known = KnownFile::default();
+    let plan = Plan { seed: 7, cases: Some(cases), jobs, only: None, known: &known };
+    let totals = run(&subject, &plan, &|| true, &mut Heard::default());
+    let confirmations: Vec<_> =
+        totals.findings.iter().map(|found| confirm(&subject, &plan, found, validator)).collect();
+    let kernel = KernelReport {
+        id: "jax-rpa".to_owned(),
+        packages: Default::default(),
+        source_hash: String::new(),
+        unpinned: false,
+        coverage: Default::default(),
+    };
+    finish(&subject, &plan, &totals, &confirmations, kernel, false, Timing::default())
+}
+
+#[test]
+fn threads_do_not_show() {
+    let slip = Slip::LongSequences(20);
+    let (one, _) = campaign(slip, 300, 1, None);
+    let (four, _) = campaign(slip, 300, 4, None);
+    assert_eq!(one.cases, 300);
+    assert!(!one.findings.is_empty(), "the slip must be met for the comparison to mean something");
+    assert!(one.covered() > 0);
+    assert_eq!(one, four);
+    let json = |jobs| to_json(&report(slip, 200, jobs, &mut FakeValidator::Port)).unwrap();
+    assert_eq!(json(1), json(3));
+}
+
+#[test]
+fn the_reference_agrees_with_itself() {
+    let (totals, heard) = campaign(Slip::None, 300, 2, Some(Keeping::Kept));
+    assert_eq!(totals.kept, 300);
+    let divergences: Vec<_> = totals
+        .findings
+        .iter()
+        .map(|found| found.finding.signature.to_string())
+        .filter(|s| !s.starts_with("gap"))
+        .collect();
+    assert_eq!(divergences, Vec::<String>::new());
+    assert_eq!(totals.kept_rows, totals.kept_rows_compared);
+    assert_eq!(heard.fresh.len(), totals.findings.len());
+}
+
+#[test]
+fn a_wrong_kernel_is_found_with_its_first_case() {
+    let (totals, _) = campaign(Slip::LongSequences(20), 300, 2, Some(Keeping::Kept));
+    let found = totals
+        .findings
+        .iter()
+        .find(|found| found.finding.signature.to_string() == "divergence|jax-rpa|-|wrong-rows|-");
+    let found = found.expect("a divergence");
+    assert!(found.count > 1);
+    // The first case alone shows it, and no shorter campaign does.
+    let (shorter, _) = campaign(Slip::LongSequences(20), found.index, 2, Some(Keeping::Kept));
+    assert!(shorter.findings.iter().all(|other| other.finding.signature != found.finding.signature));
+}
+
+#[test]
+fn undefined_output_is_found() {
+    let (totals, _) = campaign(Slip::UndefinedRow(2), 200, 2, Some(Keeping::Kept));
+    let signatures: Vec<_> =
+        totals.findings.iter().map(|found| found.finding.signature.to_string()).collect();
+    assert!(signatures.contains(&"divergence|jax-rpa|-|undefined-output|-".to_owned()), "{signatures:?}");
+}
+
+#[test]
+fn a_panic_is_kept_with_its_case_and_the_campaign_goes_on() {
+    let (totals, heard) = campaign(Slip::Panic(2), 100, 2, Some(Keeping::Kept));
+    assert_eq!(totals.cases, 100);
+    assert!(!totals.internal_errors.is_empty());
+    assert_eq!(heard.panics, totals.internal_errors.len());
+    assert!(totals.internal_errors.iter().all(|error| error.message.contains("made to panic")));
+    assert_eq!(totals.kept + totals.internal_errors.len() as u64, 100);
+    assert_eq!(report(Slip::Panic(2), 100, 2, &mut FakeValidator::Port).exit_code, 2);
+}
+
+#[test]
+fn a_stop_leaves_a_prefix() {
+    let known = KnownFile::default();
+    let plan = Plan { seed: 7, cases: None, jobs: 3, only: None, known: &known };
+    let asked = AtomicU64::new(0);
+    let go_on = || asked.fetch_add(1, Ordering::Relaxed) < 90;
+    let stopped = run(&Fake::new(Slip::LongSequences(20)), &plan, &go_on, &mut Heard::default());
+    assert_eq!(stopped.cases, 90);
+    let (whole, _) = campaign(Slip::LongSequences(20), 90, 1, None);
+    assert_eq!(stopped, whole);
+}
+
+#[test]
+fn an_engine_that_cannot_run_leaves_the_run_incomplete() {
+    let report = report(Slip::Unsupported, 50, 1, &mut FakeValidator::Port);
+    assert!(report.summary.unsupported > 0);
+    assert_eq!(report.summary.findings_new, 0, "{:?}", report.findings);
+    assert_eq!(report.exit_code, 3);
+}
+
+#[test]
+fn findings_are_confirmed_or_say_why_not() {
+    let slip = Slip::LongSequences(20);
+    let asked = report(slip, 150, 2, &mut FakeValidator::Port);
+    assert!(asked.findings.iter().all(|finding| finding.validators.asked));
+    assert_eq!((asked.summary.unasked, asked.exit_code), (0, 1));
+    let unasked = report(slip, 150, 2, &mut FakeValidator::Gone);
+    assert_eq!(unasked.summary.unasked, unasked.findings.len() as u64);
+    assert!(unasked.findings.iter().all(|finding| !finding.validators.asked));
+}
+
+#[test]
+fn a_port_that_differs_from_the_validator_is_our_own_fault() {
+    // Broken batches are refused by the port; a validator that accepts all of them contradicts it.
+    let report = report(Slip::LongSequences(0), 300, 2, &mut FakeValidator::AlwaysAccepts);
+    assert!(
+        report.internal_errors.iter().any(|error| error.kind == "validator port disagreement"),
+        "{report:?}"
+    );
+    assert_eq!(report.exit_code, 2);
+}
+
+#[test]
+fn a_known_entry_hides_only_where_its_condition_holds() {
+    let entry = |when: &str| {
+        let text = format!(
+            "version = 1\n[[known]]\nsignature = \"divergence|jax-rpa|-|wrong-rows|*\"\nwhen = \"{when}\"\nstatus = \"open\"\ncause = \"made for a test\"\n"
+        );
+        KnownFile::parse(&text, std::path::Path::new("test.toml")).unwrap()
+    };
+    let count = |known: &KnownFile| {
+        let plan = Plan { seed: 7, cases: Some(200), jobs: 2, only: Some(Keeping::Kept), known };
+        let totals = run(&Fake::new(Slip::LongSequences(20)), &plan, &|| true, &mut Heard::default());
+        let is_divergence = |signature: &str| signature.starts_with("divergence");
+        let of = |is_known: bool| {
+            let mine = totals.findings.iter().filter(|found| found.known.is_some() == is_known);
+            mine.filter(|found| is_divergence(&found.finding.signature.to_string()))
+                .map(|found| found.count)
+                .sum::<u64>()
+        };
+        (of(true), of(false))
+    };
+    let (explained, news) = count(&entry("any(seq: seq.kv_len > 20)"));
+    assert!(explained > 0);
+    assert_eq!(news, 0);
+    let (explained, news) = count(&entry("any(seq: seq.kv_len > 30)"));
+    assert!(explained > 0 && news > 0, "{explained} {news}");
+}
