@@ -177,3 +177,93 @@ pub fn fuel(variant: &Variant, metadata: &Metadata, ops: u64) -> u64 {
 
 /// Executed ops that take the VM about two seconds.
 pub const FUEL_CAP: u64 = 50_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rpa::testing::{batch, variant};
+
+    fn undefined(edit: impl Fn(&mut Metadata), role: Role) -> Vec<Range<usize>> {
+        let mut batch = batch();
+        edit(&mut batch.metadata);
+        bind(&variant(), &batch)[role as usize].undefined.clone()
+    }
+
+    #[test]
+    fn roles_stand_at_their_place() {
+        let (variant, batch) = (variant(), batch());
+        for (at, bound) in bind(&variant, &batch).iter().enumerate() {
+            assert_eq!(bound.role as usize, at);
+            assert_eq!(Role::from_name(bound.role.name()), Some(bound.role));
+        }
+    }
+
+    #[test]
+    fn what_the_batch_does_not_own_is_undefined() {
+        let nothing = |_: &mut Metadata| {};
+        assert_eq!(undefined(nothing, Role::Q), [8 * 16..16 * 16]);
+        // pages 3, 5, 6, 7, 9 are full, page 0 holds one token
+        let pages = [16..3 * 64, 4 * 64..5 * 64, 8 * 64..9 * 64, 10 * 64..12 * 64];
+        assert_eq!(undefined(nothing, Role::KvPages), pages);
+        assert_eq!(undefined(nothing, Role::KvLens), [3..4]);
+        assert_eq!(undefined(nothing, Role::PageIndices), [2..3, 7..12]);
+        assert_eq!(undefined(nothing, Role::CuQLens), [4..5]);
+        assert_eq!(undefined(nothing, Role::NumSeqs), []);
+    }
+
+    #[test]
+    fn an_empty_sequence_owns_no_page_index() {
+        let empty = |m: &mut Metadata| (m.kv_lens[1], m.cu_q_lens[2]) = (0, 3);
+        assert_eq!(undefined(empty, Role::PageIndices), [2..6, 7..12]);
+    }
+
+    #[test]
+    fn lengths_past_the_table_own_its_row() {
+        let long = |m: &mut Metadata| m.kv_lens[1] = i32::MAX;
+        assert_eq!(undefined(long, Role::PageIndices), [2..3, 7..12]);
+        assert_eq!(undefined(long, Role::KvPages).len(), 4);
+    }
+
+    #[test]
+    fn a_num_seqs_out_of_range_is_clipped() {
+        let many = |m: &mut Metadata| m.num_seqs = i32::MAX;
+        assert_eq!(undefined(many, Role::KvLens), []);
+        assert_eq!(undefined(many, Role::CuQLens), []);
+        for num_seqs in [0, -1, i32::MIN] {
+            let none = |m: &mut Metadata| m.num_seqs = num_seqs;
+            assert_eq!(undefined(none, Role::KvLens), [0..4]);
+            assert_eq!(undefined(none, Role::CuQLens), [1..5]);
+            assert_eq!(undefined(none, Role::PageIndices), [0..12]);
+            assert_eq!(undefined(none, Role::Q), [0..16 * 16]);
+            assert_eq!(undefined(none, Role::KvPages), [0..12 * 64]);
+        }
+    }
+
+    #[test]
+    fn the_output_has_the_rows_of_q() {
+        assert_eq!(output_spec(&variant()).shape, [16, 2, 8]);
+        assert_eq!(owned_output(&variant(), &batch().metadata), 0..8 * 16);
+    }
+
+    #[test]
+    fn fuel_covers_a_kept_batch_and_stays_small_on_absurd_ones() {
+        // two query blocks; visits 2 + 2 + 2, of 1 + 1, 1 + 2 and 1 + 1 rounds
+        let rounds = 2 + 2 * 2 + 2 * 3 + 2 * 2;
+        assert_eq!(fuel(&variant(), &batch().metadata, 1000), 4 * 1000 * rounds);
+        let mut absurd = batch().metadata;
+        absurd.kv_lens = vec![i32::MAX; 4];
+        absurd.cu_q_lens = vec![i32::MIN, i32::MAX, i32::MIN, i32::MAX, i32::MAX];
+        absurd.num_seqs = i32::MAX;
+        assert!(fuel(&variant(), &absurd, 1500) <= FUEL_CAP);
+        // a long batch may need more than the cap, and then gets it
+        let long = Variant { tokens: 4096, pages_per_seq: 4096, queries_per_block: Some(1), ..variant() };
+        let metadata = Metadata {
+            kv_lens: vec![4096],
+            page_indices: vec![0; 4096],
+            pages_per_seq: 4096,
+            cu_q_lens: vec![0, 4096],
+            num_seqs: 1,
+        };
+        assert_eq!(fuel(&long, &metadata, 1000), 1000 * (4096 + 4097 * (1 + 512)));
+    }
+}

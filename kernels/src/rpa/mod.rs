@@ -5,4 +5,6 @@
 pub mod bind;
 pub mod contract;
 pub mod facts;
+#[cfg(test)]
+mod testing;
 pub mod validator;

@@ -3,14 +3,15 @@
 //! One cheap pass over what each sequence owns finds its largest magnitudes; only where those could leave f32 are the
 //! exact sums computed ([`magnitudes`]).
 //!
-//! Invariant: looks at no value that the batch doesn't own; those may be anything.
+//! Invariant: looks at no value that the batch doesn't own; those may be anything. A sequence whose metadata is broken owns
+//! nothing for certain and isn't looked at: what it claims by mistake is no second fact.
 
 use std::ops::Range;
 
 use countersign_dtype::{Array, DType, read_f32, round_to};
 use countersign_reference::{Batch, Magnitudes, Metadata, Options, Shape, magnitudes};
 
-use super::{Breach, rules};
+use super::{Breach, Standing, rules};
 use crate::variant::Variant;
 
 pub(super) fn check(variant: &Variant, batch: &Batch, breaches: &mut Vec<Breach>) {
@@ -21,7 +22,10 @@ pub(super) fn check(variant: &Variant, batch: &Batch, breaches: &mut Vec<Breach>
     let scale = f64::from(options.sm_scale.abs());
     let factor = |scale: Option<f32>| f64::from(scale.map_or(1.0, f32::abs));
 
-    for sequence in 0..batch.metadata.sequences_in_table() {
+    let undisputed = |breach: &&Breach| breach.rule.standing != Standing::Disputed;
+    let unsound: Vec<usize> =
+        breaches.iter().filter(undisputed).filter_map(|breach| breach.sequence).collect();
+    for sequence in (0..batch.metadata.sequences_in_table()).filter(|sequence| !unsound.contains(sequence)) {
         let mut broken = |rule, detail| breaches.push(Breach { rule, sequence: Some(sequence), detail });
         let rows = owned_rows(&batch.metadata, sequence, shape.tokens);
         let row_len = shape.q_heads * shape.head_dim;
