@@ -144,6 +144,25 @@ impl Machine {
         self.cells[slot as usize] = Cell::View(View::whole(id, allocation.dtype, allocation.dims));
     }
 
+    /// An allocation whose bytes and shadow are left over from an earlier run.
+    fn reused(
+        &mut self,
+        old: &mut impl Iterator<Item = Allocation>,
+        label: String,
+        space: MemorySpace,
+        dtype: DType,
+        dims: Dims,
+    ) -> AllocationId {
+        let allocation = match old.next() {
+            Some(old) if old.dims == dims && old.dtype == dtype && old.counts.is_empty() => {
+                Allocation { label, space, ..old }
+            }
+            _ => Allocation::undefined(label, space, dtype, dims),
+        };
+        self.memory.add(allocation)
+    }
+
+    /// Undefined memory.
     fn fresh(
         &mut self,
         old: &mut impl Iterator<Item = Allocation>,
@@ -152,14 +171,9 @@ impl Machine {
         dtype: DType,
         dims: Dims,
     ) -> AllocationId {
-        let mut allocation = match old.next() {
-            Some(old) if old.dims == dims && old.dtype == dtype && old.counts.is_empty() => {
-                Allocation { label, space, ..old }
-            }
-            _ => Allocation::undefined(label, space, dtype, dims),
-        };
-        allocation.reset();
-        self.memory.add(allocation)
+        let id = self.reused(old, label, space, dtype, dims);
+        self.memory.allocations[id as usize].reset();
+        id
     }
 
     fn operand(
@@ -181,7 +195,7 @@ impl Machine {
                 expected: format!("{} {:?}", dtype.name(), dims.map(|dims| dims.as_slice().to_vec())),
             });
         };
-        let id = self.fresh(old, operand.label.to_owned(), space, dtype, given);
+        let id = self.reused(old, operand.label.to_owned(), space, dtype, given);
         self.memory.allocations[id as usize].fill(operand.array, operand.undefined);
         Ok(id)
     }
