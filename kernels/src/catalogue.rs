@@ -412,7 +412,7 @@ mod tests {
             v.queries_per_block.is_some_and(|q| q > 1 && v.tokens % q != 0)
         });
         has("pages per block that divide", &|v| {
-            v.pages_per_block.is_some_and(|p| p > 1 && v.pages_per_seq % p == 0)
+            v.pages_per_block.is_some_and(|p| p > 1 && v.pages_per_seq.is_multiple_of(p))
         });
         has("pages per block that don't divide", &|v| {
             v.pages_per_block.is_some_and(|p| v.pages_per_seq % p != 0)

@@ -1,12 +1,20 @@
-//! The Rust port of upstream's checks against a recorded table of upstream's own answers, word for word.
+//! The Rust port of upstream's checks against upstream's own answers, word for word: a recorded table of calls of every
+//! kind, and metadata that is asked about on the spot.
 //!
 //! `COUNTERSIGN_VALIDATOR_TABLE=FILE` reads another table, e.g. a larger one; `data/record_rpa_validator.py` writes them.
 
+#![allow(clippy::unwrap_used)] // a test
+
 use std::collections::BTreeMap;
 
+use countersign_kernels::call::Call;
+use countersign_kernels::catalogue::{Catalogue, Tier};
+use countersign_kernels::env::{Environment, Silent};
 use countersign_kernels::rpa::validator::{
-    CHECKS, Number, Shaped, StaticCall, Verdict, check_of_message, dynamic_check_call, static_check,
+    CHECKS, Number, Shaped, StaticCall, Verdict, check_of_message, dynamic_check, dynamic_check_call,
+    static_check,
 };
+use countersign_kernels::worker::{Asked, Worker};
 use countersign_reference::Metadata;
 use serde_json::Value;
 
@@ -102,4 +110,91 @@ fn port_and_upstream_say_the_same() {
         assert!(answers.contains_key(check.id), "no recorded call fails {}", check.id);
     }
     assert!(answers.contains_key("accepts") && answers.contains_key("crashes"));
+}
+
+/// Numbers from a linear congruential generator, so that the questions are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+
+    fn pick(&mut self, choices: &[i32]) -> i32 {
+        choices[self.below(choices.len())]
+    }
+}
+
+/// Metadata that upstream accepts, with up to two entries replaced by values at a limit.
+fn metadata(numbers: &mut Numbers, tokens: i32, reach: i32, rows: usize, columns: usize) -> Metadata {
+    let mut kv_lens: Vec<i32> = (0..rows).map(|_| 1 + numbers.below(reach as usize) as i32).collect();
+    let mut cu_q_lens = vec![0];
+    for kv_len in &kv_lens {
+        let start = cu_q_lens[cu_q_lens.len() - 1];
+        let most = (*kv_len).min(tokens - start);
+        cu_q_lens.push(start + numbers.below(most as usize + 1) as i32);
+    }
+    let mut num_seqs = numbers.below(rows + 1) as i32;
+    for _ in 0..numbers.below(3) {
+        let (row, entry) = (numbers.below(rows), numbers.below(rows + 1));
+        let limits = [i32::MAX, i32::MAX - 6, i32::MIN, -1, 0];
+        match numbers.below(4) {
+            0 => {
+                num_seqs = numbers.pick(&[
+                    limits[0],
+                    limits[2],
+                    -1,
+                    -2,
+                    rows as i32,
+                    rows as i32 + 1,
+                    -(rows as i32) - 2,
+                ])
+            }
+            1 => kv_lens[row] = numbers.pick(&[limits[0], limits[1], limits[2], -1, 0, reach, reach + 1]),
+            2 => {
+                cu_q_lens[entry] = numbers.pick(&[limits[0], limits[1], limits[2], -1, 0, tokens, tokens + 1])
+            }
+            _ => cu_q_lens[entry] += numbers.pick(&[-1, 1]),
+        }
+    }
+    Metadata { kv_lens, page_indices: vec![0; rows * columns], pages_per_seq: columns, cu_q_lens, num_seqs }
+}
+
+#[test]
+fn port_and_worker_say_the_same_of_fresh_metadata() {
+    let environment = Environment::open(None, None, &Silent).unwrap_or_else(|error| panic!("{error}"));
+    let mut worker = Worker::start(&environment).unwrap();
+    let catalogue = Catalogue::builtin().unwrap();
+    let kernel = catalogue.kernel("jax-rpa").unwrap();
+    let entry_point = format!("{}:{}", kernel.python.module, kernel.python.entry_point);
+    let mut numbers = Numbers(7);
+    let mut answers: BTreeMap<&str, usize> = BTreeMap::new();
+    for variant in kernel.variants(Tier::Small) {
+        let call = Call::ragged_paged_attention(&entry_point, variant);
+        let reach = (variant.page_size * variant.pages_per_seq) as i32;
+        for _ in 0..24 {
+            let (rows, columns) = (variant.max_seqs, variant.pages_per_seq);
+            let metadata = metadata(&mut numbers, variant.tokens as i32, reach, rows, columns);
+            let answer = worker.validate(&call, &metadata).unwrap();
+            assert_eq!(answer.static_check, Asked::Accepts);
+            let theirs = match answer.dynamic_check.unwrap() {
+                Asked::Accepts => Verdict::Accepts,
+                Asked::Refuses(refusal) => {
+                    let check = check_of_message(&refusal.message).unwrap_or_else(|| panic!("{refusal:?}"));
+                    Verdict::Refuses { check, message: refusal.message }
+                }
+                Asked::Crashes(refusal) => Verdict::Crashes { message: refusal.message },
+            };
+            assert_eq!(dynamic_check(variant, &metadata), theirs, "{}: {metadata:?}", variant.name);
+            let answer = if let Verdict::Refuses { check, .. } = theirs { check } else { "accepts" };
+            *answers.entry(answer).or_default() += 1;
+        }
+    }
+    println!("{answers:?}");
+    assert_eq!(
+        answers.len(),
+        5,
+        "{answers:?}: every dynamic check refuses once, and some metadata is accepted"
+    );
 }

@@ -127,7 +127,8 @@ pub fn bind<'a>(variant: &Variant, batch: &'a Batch) -> [Bound<'a>; 6] {
 fn complement(ranges: impl IntoIterator<Item = Range<usize>>, len: usize) -> Vec<Range<usize>> {
     let mut gaps: Vec<Range<usize>> = Vec::new();
     let mut next = 0;
-    for range in ranges.into_iter().filter(|range| !range.is_empty()).chain([len..len]) {
+    let end = std::iter::once(len..len);
+    for range in ranges.into_iter().filter(|range| !range.is_empty()).chain(end) {
         if next < range.start {
             gaps.push(next..range.start);
         }

@@ -18,16 +18,17 @@ pub fn heads_per_block(variant: &Variant) -> Option<(usize, usize)> {
     let combined = 2 * variant.kv_heads;
     let packing = |dtype: DType| 32 / dtype.bits();
     let tileable = |heads: usize, packing: usize| {
-        heads % packing == 0 && (matches!(heads / packing, 1 | 2 | 4 | 8) || (heads / packing) % 8 == 0)
+        heads.is_multiple_of(packing)
+            && (matches!(heads / packing, 1 | 2 | 4 | 8) || (heads / packing).is_multiple_of(8))
     };
-    if variant.kv_heads == 0 || variant.q_heads % variant.kv_heads != 0 {
+    if variant.kv_heads == 0 || !variant.q_heads.is_multiple_of(variant.kv_heads) {
         return None;
     }
     if !tileable(combined, packing(variant.kv_dtype)) {
         return None;
     }
     let largest_tile = 8 * packing(variant.kv_dtype);
-    let combined_block = if combined % largest_tile == 0 { largest_tile } else { combined };
+    let combined_block = if combined.is_multiple_of(largest_tile) { largest_tile } else { combined };
     let q_block = combined_block / 2 * (variant.q_heads / variant.kv_heads);
     if tileable(q_block, packing(variant.q_dtype)) {
         Some((q_block, combined_block))

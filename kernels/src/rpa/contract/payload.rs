@@ -43,11 +43,11 @@ pub(super) fn check(variant: &Variant, batch: &Batch, breaches: &mut Vec<Breach>
         let scaled = options.k_scale.is_some() || options.v_scale.is_some();
         let kv_is_finite =
             if scaled { round_to(batch.q.dtype, k.max(v) as f32).is_finite() } else { kv.is_finite() };
-        if !(q.is_finite() && kv_is_finite) {
-            if let Some(place) = first_not_finite(batch, &shape, options, sequence) {
-                broken(&rules::OWNED_VALUES_FINITE, place);
-                continue;
-            }
+        if !(q.is_finite() && kv_is_finite)
+            && let Some(place) = first_not_finite(batch, &shape, options, sequence)
+        {
+            broken(&rules::OWNED_VALUES_FINITE, place);
+            continue;
         }
         let products = shape.head_dim as f64 * f64::from(q) * k;
         let inside = products * scale.max(1.0) < Magnitudes::SUM_LIMIT
