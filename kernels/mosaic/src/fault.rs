@@ -58,7 +58,7 @@ pub struct Fault {
     pub op: String,
     /// Python stack of the op, innermost frame first; empty where the module has no locations.
     pub stack: Vec<Frame>,
-    /// Grid point, outermost index first.
+    /// Grid point, outermost index first; empty after the last one.
     pub grid: Vec<i64>,
     /// Memory space of the access, if there was one.
     pub space: Option<MemorySpace>,

@@ -181,7 +181,7 @@ fn deadlock_and_residue() {
     let deadlock = fault(&module(1, SAME_STEP, &wait()), [0, 0], &[]);
     assert_eq!((deadlock.class, deadlock.op.as_str()), (FaultClass::Deadlock, "tpu.wait_dma2"));
     let residue = fault(&module(1, SAME_STEP, &start()), [0, 0], &[]);
-    assert_eq!(residue.class, FaultClass::Residue);
+    assert_eq!((residue.class, residue.op.as_str()), (FaultClass::Residue, "tpu.enqueue_dma"));
     assert_eq!(
         residue.message,
         "1 copy is still in flight at the kernel's end, the first from pages to scratch 0"

@@ -3,7 +3,9 @@
 //! Everything that the batch doesn't own is undefined: page tails past `kv_len`, spare pages, rows of q past the last
 //! token, metadata past `num_seqs`, page indices past those that a kv length uses. The kernel may load undefined memory, but
 //! no branch, address or owned output may come of it. Its legal stray reads stay within this: filler copies of a block go
-//! through the sequence's own column 0, which is defined unless the sequence is empty (a disputed batch).
+//! through the sequence's own column 0. An empty sequence (a disputed batch) owns no page index, yet the kernel copies the
+//! page that its column 0 names; a caller who zero-fills the table names a real page there. So that the kernel's further
+//! conduct shows, column 0 of an empty sequence counts as defined where it names a page, and as undefined elsewhere.
 //!
 //! Invariant: total over all metadata; where `num_seqs` is out of range, what the docstring promises of the entries that
 //! exist counts: `kv_lens[..n]` and `cu_q_lens[..n + 1]` with n = `num_seqs` clipped to the table.
@@ -95,7 +97,9 @@ pub fn bind<'a>(variant: &Variant, batch: &'a Batch) -> [Bound<'a>; 6] {
 
     let used = |sequence: usize| {
         let kv_len = usize::try_from(metadata.kv_lens[sequence]).unwrap_or(0);
-        kv_len.div_ceil(variant.page_size.max(1)).min(columns)
+        let filler = metadata.page_indices.get(sequence * columns);
+        let names_a_page = filler.is_some_and(|&page| (0..variant.pages as i64).contains(&i64::from(page)));
+        kv_len.div_ceil(variant.page_size.max(1)).max(usize::from(names_a_page)).min(columns)
     };
     let indices_defined =
         (0..sequences).map(|sequence| sequence * columns..sequence * columns + used(sequence));
@@ -180,6 +184,7 @@ pub fn fuel(variant: &Variant, metadata: &Metadata, ops: u64) -> u64 {
 pub const FUEL_CAP: u64 = 50_000_000;
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)] // lists of ranges, some with one
 mod tests {
     use super::*;
     use crate::rpa::testing::{batch, variant};
@@ -213,9 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_sequence_owns_no_page_index() {
-        let empty = |m: &mut Metadata| (m.kv_lens[1], m.cu_q_lens[2]) = (0, 3);
-        assert_eq!(undefined(empty, Role::PageIndices), [2..6, 7..12]);
+    fn an_empty_sequence_keeps_its_filler_only_where_it_names_a_page() {
+        let empty = |page: i32| {
+            move |m: &mut Metadata| (m.kv_lens[1], m.cu_q_lens[2], m.page_indices[3]) = (0, 3, page)
+        };
+        assert_eq!(undefined(empty(0), Role::PageIndices), [2..3, 4..6, 7..12]);
+        for garbage in [-1, i32::MAX] {
+            assert_eq!(undefined(empty(garbage), Role::PageIndices), [2..6, 7..12]);
+        }
     }
 
     #[test]

@@ -43,8 +43,7 @@ impl Machine {
         self.fuel = policy.fuel;
         self.memory.begin(policy.dma);
         let (mut pipelined, results) = self.bind(&program, operands, outputs)?;
-        let outcome =
-            self.grid(&program, &mut pipelined).and_then(|()| self.memory.finish().map_err(Stop::from));
+        let outcome = self.grid(&program, &mut pipelined).and_then(|()| self.finish());
         let end = self.end(outcome);
         let outputs = results
             .iter()
@@ -244,7 +243,16 @@ impl Machine {
         for window in pipelined.iter_mut() {
             self.write_back(program, window);
         }
+        self.grid.clear();
         Ok(())
+    }
+
+    /// What the kernel must not leave behind; blamed on the op that started it.
+    fn finish(&mut self) -> Result<(), Stop> {
+        self.memory.finish().map_err(|(trap, site)| {
+            self.site = site.unwrap_or(self.site);
+            Stop::from(trap)
+        })
     }
 
     /// Moves a window to the current grid point's block.

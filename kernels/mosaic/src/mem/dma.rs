@@ -154,8 +154,8 @@ impl Memory {
         }
     }
 
-    /// Faults if the kernel left a copy in flight or a semaphore above zero.
-    pub(crate) fn finish(&self) -> Result<(), Trap> {
+    /// Faults if the kernel left a copy in flight or a semaphore above zero. The site is that of the copy's start.
+    pub(crate) fn finish(&self) -> Result<(), (Trap, Option<u32>)> {
         if let Some(copy) = self.copies.pending.first() {
             let (source, target) = (self.of(&copy.source), self.of(&copy.target));
             let message = format!(
@@ -166,7 +166,7 @@ impl Memory {
                 target.label
             );
             let trap = Trap::new(FaultClass::Residue, message);
-            return Err(Trap { space: Some(target.space), other: Some(copy.site), ..trap });
+            return Err((Trap { space: Some(target.space), ..trap }, Some(copy.site)));
         }
         for allocation in &self.allocations {
             if let Some(at) = allocation.counts.iter().position(|&count| count != 0) {
@@ -175,7 +175,7 @@ impl Memory {
                     allocation.label, allocation.counts[at]
                 );
                 let trap = Trap::new(FaultClass::Residue, message);
-                return Err(Trap { space: Some(allocation.space), indices: vec![at as i64], ..trap });
+                return Err((Trap { space: Some(allocation.space), indices: vec![at as i64], ..trap }, None));
             }
         }
         Ok(())
