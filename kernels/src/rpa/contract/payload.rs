@@ -103,9 +103,20 @@ fn slot_range(shape: &Shape, page: usize, slots: Range<usize>) -> Range<usize> {
 fn largest(array: &Array, elements: Range<usize>) -> f32 {
     match array.dtype {
         DType::F32 => {
-            let chunks = array.bytes[elements.start * 4..elements.end * 4].as_chunks().0;
-            let magnitude = |chunk: &[u8; 4]| i32::from_le_bytes(*chunk) & i32::MAX;
-            from_magnitude(chunks.iter().map(magnitude).fold(0, i32::max) as u32)
+            // Sixteen running maxima, so that the loop becomes vector instructions; a comparison skips NaN, hence the flags.
+            let (mut most, mut nan) = ([0.0f32; 16], [false; 16]);
+            let bytes = &array.bytes[elements.start * 4..elements.end * 4];
+            let (groups, rest) = bytes.as_chunks::<4>().0.as_chunks::<16>();
+            for group in groups {
+                for lane in 0..16 {
+                    let value = f32::from_le_bytes(group[lane]).abs();
+                    most[lane] = if value > most[lane] { value } else { most[lane] };
+                    nan[lane] |= value.is_nan();
+                }
+            }
+            let rest = rest.iter().map(|chunk| f32::from_le_bytes(*chunk).abs());
+            let most = most.into_iter().zip(nan).map(|(most, nan)| if nan { f32::NAN } else { most });
+            most.chain(rest).map(|value| from_magnitude(value.to_bits())).fold(0.0, f32::max)
         }
         DType::Bf16 => {
             let chunks = array.bytes[elements.start * 2..elements.end * 2].as_chunks().0;
