@@ -8,6 +8,7 @@ pub mod cli;
 pub mod compare;
 pub mod confirm;
 pub mod corpus;
+pub mod fuzzing;
 pub mod generate;
 pub mod judge;
 pub mod known;

@@ -13,7 +13,7 @@ pub const WIDTH: usize = 100;
 /// Most sequences that get a line.
 const MAX_SEQUENCES: usize = 40;
 /// Columns of the page list.
-const PAGES_WIDTH: usize = 28;
+const PAGES_WIDTH: usize = 24;
 /// Columns before the remarks.
 const REMARKS_AT: usize = 2 + 4 + 2 + 15 + 2 + 7 + 2 + 7 + 2 + PAGES_WIDTH + 2;
 
@@ -68,9 +68,7 @@ pub fn table(case: &Case, variant: &Variant, verdicts: &[String]) -> String {
         lines.push(String::new());
         lines.extend(verdicts.iter().cloned());
     }
-    let mut text: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
-    text.shrink_to_fit();
-    text
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 fn blocks(variant: &Variant) -> Option<String> {
@@ -152,7 +150,7 @@ fn remarks(variant: &Variant, meta: &Metadata, sequence: usize) -> Vec<String> {
     remark(kv_len > reach, &format!("kv_len past the table's {reach}"));
     let used = used_pages(variant, meta, sequence);
     let outside = used.iter().find(|&&page| usize::try_from(page).map_or(true, |page| page >= variant.pages));
-    remark(outside.is_some(), &format!("page {} does not exist", outside.unwrap_or(&0)));
+    remark(outside.is_some(), &format!("no page {}", outside.unwrap_or(&0)));
     let sharer = (0..sequence.min(MAX_SEQUENCES))
         .find(|&other| used_pages(variant, meta, other).iter().any(|page| used.contains(page)));
     remark(sharer.is_some(), &format!("shares pages with {}", sharer.unwrap_or(0)));

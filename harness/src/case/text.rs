@@ -130,7 +130,7 @@ fn write_metadata(out: &mut String, meta: &Metadata) {
     write_array(out, "kv_lens", &list(&meta.kv_lens), MAX_ARRAY_LINES);
 
     let mut rows: Vec<&[i32]> = meta.page_indices.chunks(meta.pages_per_seq.max(1)).collect();
-    let entries = meta.page_indices.len();
+    let mut page_fill = String::new();
     if let Some(&fill) = meta.page_indices.last() {
         for row in &mut rows {
             let used = row.iter().rposition(|&page| page != fill).map_or(0, |last| last + 1);
@@ -139,10 +139,13 @@ fn write_metadata(out: &mut String, meta: &Metadata) {
         while rows.last().is_some_and(|row| row.is_empty()) {
             rows.pop();
         }
-        if rows.iter().map(|row| row.len()).sum::<usize>() < entries {
-            *out += &format!("pages_per_seq = {}\npage_fill = {fill}\n", meta.pages_per_seq);
-        }
+        // The table's last entry is the filler, so it was cut.
+        page_fill = format!("page_fill = {fill}\n");
     }
+    if rows.iter().all(|row| row.len() < meta.pages_per_seq) {
+        *out += &format!("pages_per_seq = {}\n", meta.pages_per_seq);
+    }
+    *out += &page_fill;
     let rows: Vec<String> = rows.iter().map(|row| format!("[{}]", list(row).join(", "))).collect();
     if rows.len() > MAX_ROW_LINES || rows.is_empty() {
         write_array(out, "page_indices", &rows, MAX_ROW_LINES);

@@ -309,7 +309,11 @@ pub(super) fn reach(variant: &Variant) -> usize {
 }
 
 fn window(variant: &Variant) -> Option<usize> {
-    variant.options.sliding_window.and_then(|window| usize::try_from(window).ok()).filter(|&window| window > 0)
+    variant
+        .options
+        .sliding_window
+        .and_then(|window| usize::try_from(window).ok())
+        .filter(|&window| window > 0)
 }
 
 fn not_multiple(variant: &Variant) -> bool {
@@ -358,8 +362,7 @@ impl<'a> Facts<'a> {
     fn new(variant: &'a Variant, metadata: &'a Metadata) -> Facts<'a> {
         let sequences = metadata.sequences_in_table();
         let ends: Vec<i64> = metadata.cu_q_lens.iter().map(|&end| i64::from(end)).collect();
-        let total =
-            usize::try_from(metadata.num_seqs).ok().and_then(|num_seqs| ends.get(num_seqs)).copied();
+        let total = usize::try_from(metadata.num_seqs).ok().and_then(|num_seqs| ends.get(num_seqs)).copied();
         let q_lens = ends.windows(2).take(sequences).map(|pair| pair[1] - pair[0]).collect();
         let kv_lens = metadata.kv_lens.iter().take(sequences).map(|&len| i64::from(len)).collect();
         Facts { variant, metadata, q_lens, kv_lens, total }

@@ -62,12 +62,7 @@ pub fn generate(
 ///
 /// # Panics
 /// If `variants` is empty.
-pub fn generate_from(
-    bytes: &[u8],
-    kernel: &str,
-    variants: &[Variant],
-    only: Option<Keeping>,
-) -> Generated {
+pub fn generate_from(bytes: &[u8], kernel: &str, variants: &[Variant], only: Option<Keeping>) -> Generated {
     assert!(!variants.is_empty(), "a kernel without variants has no cases");
     let dice = &mut Dice::new(bytes);
     let drawn = match dice.range(0, 19) {

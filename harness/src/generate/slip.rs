@@ -189,10 +189,9 @@ impl Slip {
             | Slip::KvLenPageMultipleMinusOne
             | Slip::PageRepeatedWithin
             | Slip::PageRepeatedAcross => Keeping::Kept,
-            Slip::CuRepeatedEntry
-            | Slip::NumSeqsZero
-            | Slip::NumSeqsCountsPadding
-            | Slip::EmptySequence => Keeping::Disputed,
+            Slip::CuRepeatedEntry | Slip::NumSeqsZero | Slip::NumSeqsCountsPadding | Slip::EmptySequence => {
+                Keeping::Disputed
+            }
             Slip::CuLeadingZeroMissing
             | Slip::CuLengthsNotSums
             | Slip::CuLengthsAfterZero

@@ -9,7 +9,7 @@
 use countersign_dtype::DType;
 use countersign_kernels::Variant;
 
-use super::stream::Stream;
+use super::stream::{Stream, nibble, normal};
 
 /// A payload pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -150,7 +150,7 @@ impl Source {
             Pattern::Saturated => each(row, || 60.0 * unit * s.normal()),
             Pattern::NearCap => each(row, || 1.5 * self.cap * unit * s.normal()),
             Pattern::Tiny => each(row, || unit * small(self.q_dtype) * s.normal()),
-            Pattern::Mixed => each(row, || 0.1 * unit * s.normal() * power(s.below(13) as i32 - 8)),
+            Pattern::Mixed => each(row, || uneven(&mut s, 0.05 * unit)),
             Pattern::Denormal => {
                 let tiny = 0.5 * smallest_normal(self.q_dtype);
                 alternate(row, &mut s, 2.0 * unit, tiny);
@@ -179,7 +179,7 @@ impl Source {
                 row.iter_mut().zip(signs).for_each(|(x, sign)| *x = unit * (s.normal() + 8.0 * sign));
             }
             Pattern::Tiny => each(row, || small(self.kv_dtype) * s.normal()),
-            Pattern::Mixed => each(row, || unit * s.normal() * power(s.below(13) as i32 - 8)),
+            Pattern::Mixed => each(row, || uneven(&mut s, unit)),
             Pattern::Denormal => {
                 let tiny = 0.5 * smallest_normal(self.kv_dtype);
                 alternate(row, &mut s, unit, tiny);
@@ -211,7 +211,7 @@ impl Source {
             Pattern::Tiny => each(row, || small(self.kv_dtype) * s.normal()),
             Pattern::Mixed => {
                 let row_factor = unit * power(s.below(17) as i32 - 8);
-                each(row, || row_factor * s.normal() * power(s.below(13) as i32 - 8));
+                each(row, || uneven(&mut s, row_factor));
             }
             Pattern::Denormal => {
                 let tiny = 0.5 * smallest_normal(self.kv_dtype);
@@ -254,12 +254,18 @@ fn one_hot(row: &mut [f32], position: usize, owner: usize, hot: f32) {
 }
 
 /// A zero of either sign three times in four, else a normal number.
+#[inline]
 fn zero_or(s: &mut Stream, deviation: f32) -> f32 {
-    match s.below(8) {
-        0 | 1 | 2 => 0.0,
-        3 | 4 | 5 => -0.0,
-        _ => deviation * s.normal(),
-    }
+    let bits = s.bits();
+    let value = deviation * normal(bits);
+    if nibble(bits) < 12 { 0f32.copysign(value) } else { value }
+}
+
+/// A normal number times a power of two between 2^-10 and 2^5.
+#[inline]
+fn uneven(s: &mut Stream, deviation: f32) -> f32 {
+    let bits = s.bits();
+    deviation * normal(bits) * power(nibble(bits) as i32 - 10)
 }
 
 /// 2^exponent times a factor between 1 and 1.5.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use countersign::case::Case;
 use countersign::generate::{BoundaryClass, Generated, Slip, generate, generate_from};
 use countersign::payload::Pattern;
+use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
 use countersign_kernels::rpa::contract::{self, Keeping};
-use countersign_kernels::Variant;
 
 fn variants() -> Vec<Variant> {
     let catalogue = Catalogue::builtin().unwrap();
@@ -42,7 +42,7 @@ fn a_thousand_cases_are_readable_and_read_back() {
 }
 
 #[test]
-fn five_thousand_cases_meet_every_class_slip_pattern_and_variant() {
+fn five_thousand_cases_meet_every_realisable_class_slip_pattern_and_variant() {
     let variants = variants();
     let mut hits: BTreeMap<String, usize> = BTreeMap::new();
     for class in BoundaryClass::ALL {
@@ -58,7 +58,9 @@ fn five_thousand_cases_meet_every_class_slip_pattern_and_variant() {
         let slip = tags.slip.map(|slip| slip.name().to_owned());
         let classes = tags.classes.iter().map(|class| class.name());
         let names = classes.chain(slip).chain([tags.pattern.name().to_owned(), tags.variant]);
-        names.for_each(|name| *hits.entry(name).or_default() += 1);
+        names.for_each(|name| {
+            hits.entry(name).and_modify(|count| *count += 1);
+        });
     }
     let rare: Vec<_> = hits.iter().filter(|(_, count)| **count < 5).collect();
     assert!(rare.is_empty(), "{rare:?} of {hits:#?}");
@@ -79,7 +81,13 @@ fn the_contract_agrees_with_the_intention() {
     for index in 0..10_000 {
         let generated = generate(3, index, "jax-rpa", &variants, None);
         let (keeping, rules) = keeping(&variants, &generated.case);
-        assert_eq!(keeping, generated.tags.intention, "{rules:?} {:?}\n{}", generated.tags, generated.case.to_toml());
+        assert_eq!(
+            keeping,
+            generated.tags.intention,
+            "{rules:?} {:?}\n{}",
+            generated.tags,
+            generated.case.to_toml()
+        );
         *counts.entry(keeping).or_insert(0) += 1;
         if keeping == Keeping::Broken {
             *single.entry(rules.len() == 1).or_insert(0) += 1;

@@ -95,9 +95,7 @@ fn scores(pattern: Pattern) -> (f64, f64) {
         for position in 1..33 {
             let keys = cache_row(&batch, 2, position);
             let dot: f64 = (0..128)
-                .map(|lane| {
-                    f64::from(batch.q.get_f32(token * 512 + lane)) * f64::from(keys[lane])
-                })
+                .map(|lane| f64::from(batch.q.get_f32(token * 512 + lane)) * f64::from(keys[lane]))
                 .sum();
             scores.push(dot * 0.088_388_346);
         }
@@ -133,14 +131,8 @@ fn a_one_hot_value_names_its_sequence_head_and_position() {
 
 #[test]
 fn patches_set_owned_elements_and_refuse_others() {
-    let patch = |target, sequence, token, head| Patch {
-        target,
-        sequence,
-        token,
-        head,
-        lane: Some(3),
-        value: 2.5,
-    };
+    let patch =
+        |target, sequence, token, head| Patch { target, sequence, token, head, lane: Some(3), value: 2.5 };
     let variant = samples::variant(DType::F32, DType::F32);
     let mut case = samples::case();
     case.payload.patches = vec![patch(PatchTarget::Q, 2, 1, 3), patch(PatchTarget::V, 0, 17, 1)];

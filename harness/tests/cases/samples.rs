@@ -6,7 +6,7 @@ use countersign_kernels::{Generation, Variant};
 use countersign_reference::{Metadata, Options};
 
 /// 32 rows, 4 query heads on 2 KV heads, 16 pages of 8 tokens, 4 rows of 5 pages.
-pub fn variant(q_dtype: DType, kv_dtype: DType) -> Variant {
+pub(crate) fn variant(q_dtype: DType, kv_dtype: DType) -> Variant {
     Variant {
         name: "sample".to_owned(),
         tokens: 32,
@@ -34,7 +34,7 @@ pub fn variant(q_dtype: DType, kv_dtype: DType) -> Variant {
 }
 
 /// Three sequences: decode, prefill, chunked prefill.
-pub fn case() -> Case {
+pub(crate) fn case() -> Case {
     Case {
         kernel: "jax-rpa".to_owned(),
         variant: VariantRef::Named("sample".to_owned()),
