@@ -20,7 +20,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 
 /// The bytes of `text`, or nothing where it is not base64.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
-    if text.len() % 4 != 0 {
+    if !text.len().is_multiple_of(4) {
         return None;
     }
     let padding = text.bytes().rev().take_while(|&byte| byte == b'=').count();

@@ -2,6 +2,8 @@
 //!
 //! Invariant: honours `COUNTERSIGN_HOME`, as the product does, so that a cache may be shared between runs.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};

@@ -161,12 +161,18 @@ impl SetupError {
             SetupError::DiskFull { path: venv.to_path_buf() }
         } else if line_with(&["DO NOT MATCH THE HASHES"]).is_some() {
             SetupError::HashMismatch { detail: last_lines(output) }
-        } else if let Some(detail) = line_with(&NO_NETWORK) {
-            SetupError::Network { detail }
+        } else if let Some(line) = line_with(&NO_NETWORK) {
+            SetupError::Network { detail: reason_of(&line).to_owned() }
         } else {
             SetupError::Pip { detail: last_lines(output) }
         }
     }
+}
+
+/// The reason inside pip's description of a failed connection: what stands after the Python object that failed.
+fn reason_of(line: &str) -> &str {
+    let reason = line.rsplit_once(">: ").map_or(line, |(_, reason)| reason);
+    reason.split("')").next().unwrap_or(reason)
 }
 
 /// The last lines of a program's output that say something, on one line.
@@ -174,7 +180,7 @@ pub(crate) fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     match lines.is_empty() {
         true => "no output".to_owned(),
-        false => lines[lines.len().saturating_sub(3)..].join(" | "),
+        false => lines[lines.len().saturating_sub(3)..].join(" | ").trim_end_matches('.').to_owned(),
     }
 }
 
@@ -185,9 +191,11 @@ mod tests {
     #[test]
     fn pip_failures_are_told_apart() {
         let sorted = |output: &str| SetupError::from_pip(Path::new("/cache/venv"), output);
-        let offline = "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError(...): Failed'\n\
+        let offline = "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError('<pip._vendor.\
+                       Connection object at 0x7fb6bb5ea710>: Failed: [Errno 111] Connection refused')': /simple/jax/\n\
                        ERROR: Could not find a version that satisfies the requirement jax==0.10.2 (from versions: none)";
-        assert!(matches!(sorted(offline), SetupError::Network { .. }));
+        let SetupError::Network { detail } = sorted(offline) else { panic!("not seen as a network failure") };
+        assert_eq!(detail, "Failed: [Errno 111] Connection refused");
         let full = "Collecting jax\nERROR: Could not install packages due to an OSError: [Errno 28] No space left on device";
         assert!(matches!(sorted(full), SetupError::DiskFull { .. }));
         let forged = "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n Expected sha256 1\n Got 2";

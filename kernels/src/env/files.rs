@@ -47,6 +47,16 @@ pub(crate) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), SetupError> 
     })
 }
 
+/// Whether `folder` takes another few megabytes. Programs that ran out of room don't always say so.
+pub(crate) fn has_room(folder: &Path) -> bool {
+    let path = folder.join(temporary_name());
+    let written = File::create(&path)
+        .and_then(|mut file| file.write_all(&vec![1; 8 << 20]).and_then(|()| file.sync_all()));
+    let _ = fs::remove_file(&path); // the folder is rebuilt anyway
+    !written
+        .is_err_and(|error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+}
+
 /// The cache folder's lock, held while something in it is built; the system releases it if the process dies.
 #[derive(Debug)]
 pub(crate) struct Lock {

@@ -129,11 +129,7 @@ impl Environment {
                 command.env_remove(name);
             }
         }
-        command
-            .env("JAX_PLATFORMS", "cpu")
-            .args(["-B", "-c", BOOTSTRAP])
-            .arg(&self.package_root)
-            .args(arguments);
+        command.env("JAX_PLATFORMS", "cpu").args(["-c", BOOTSTRAP]).arg(&self.package_root).args(arguments);
         command
     }
 
@@ -189,6 +185,19 @@ mod tests {
     }
 
     #[test]
+    fn a_named_python_without_jax_is_refused_with_its_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let body = "echo \"ModuleNotFoundError: No module named 'jax'\" >&2; exit 1";
+        let python = interpreter::tests::script(folder.path(), "python3", body);
+        let home = folder.path().join("home");
+        let message = Environment::open(Some(home), Some(python), &Silent).unwrap_err().to_string();
+        assert!(
+            message.contains("No module named 'jax'") && message.contains("leave --python away"),
+            "{message}"
+        );
+    }
+
+    #[test]
     fn no_setting_of_jax_reaches_a_lowering() {
         let versions = Versions { python: "3.12.1".into(), packages: BTreeMap::new() };
         let environment = |unpinned| Environment {
@@ -202,10 +211,10 @@ mod tests {
             command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect()
         };
         let pinned = environment(false).command(&["worker"]);
-        assert_eq!(arguments(&pinned), ["-I", "-B", "-c", BOOTSTRAP, "/package", "worker"]);
+        assert_eq!(arguments(&pinned), ["-I", "-c", BOOTSTRAP, "/package", "worker"]);
         assert!(pinned.get_envs().any(|(name, value)| name == "PYTHONPATH" && value.is_none()));
         let own = environment(true).command(&["worker"]);
-        assert_eq!(arguments(&own), ["-B", "-c", BOOTSTRAP, "/package", "worker"]);
+        assert_eq!(arguments(&own), ["-c", BOOTSTRAP, "/package", "worker"]);
         assert!(
             own.get_envs().any(|(name, value)| name == "JAX_PLATFORMS" && value == Some(OsStr::new("cpu")))
         );

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::embedded::{REQUIREMENTS, pinned_versions};
 use super::error::last_lines;
-use super::files::{Lock, create_folder, remove_folder, sha256_hex, write_atomic};
+use super::files::{Lock, create_folder, has_room, remove_folder, sha256_hex, write_atomic};
 use super::{Progress, SetupError, Versions, interpreter, isolated};
 
 const MARKER: &str = "countersign.json";
@@ -106,11 +106,8 @@ fn build(base: &Path, folder: &Path, progress: &dyn Progress) -> Result<Venv, Se
     let made = made.map_err(|error| SetupError::io(base, error))?;
     if !made.status.success() {
         let output = [made.stdout, made.stderr].concat();
-        let output = String::from_utf8_lossy(&output);
-        return Err(match SetupError::from_pip(folder, &output) {
-            full @ SetupError::DiskFull { .. } => full,
-            _ => SetupError::Venv { python: base.to_path_buf(), detail: last_lines(&output) },
-        });
+        let detail = last_lines(&String::from_utf8_lossy(&output));
+        return Err(unless_full(folder, SetupError::Venv { python: base.to_path_buf(), detail }));
     }
     let python = folder.join("bin").join("python");
     install(&python, folder, progress)?;
@@ -139,12 +136,22 @@ fn install(python: &Path, folder: &Path, progress: &dyn Progress) -> Result<(), 
     let mut command = isolated(python);
     // -I shuts off PYTHON* only; pip still reads its own settings and PIP_* variables.
     command.args(["-m", "pip", "install", "--require-hashes", "--only-binary=:all:", "--no-input"]);
+    // Modules are compiled when they are first imported: most of these never are.
+    command.arg("--no-compile");
     command.args(["--disable-pip-version-check", "--progress-bar", "off", "-r"]).arg(&requirements);
     let (succeeded, output) =
         run_with_steps(&mut command, progress).map_err(|error| SetupError::io(python, error))?;
     match succeeded {
         true => Ok(()),
-        false => Err(SetupError::from_pip(folder, &output)),
+        false => Err(unless_full(folder, SetupError::from_pip(folder, &output))),
+    }
+}
+
+/// `error`, unless the disk is full: then that is the cause, whatever the program made of it.
+fn unless_full(folder: &Path, error: SetupError) -> SetupError {
+    match has_room(folder) {
+        true => error,
+        false => SetupError::DiskFull { path: folder.to_path_buf() },
     }
 }
 
