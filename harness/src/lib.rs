@@ -10,6 +10,7 @@ pub mod confirm;
 pub mod corpus;
 pub mod fuzzing;
 pub mod generate;
+pub mod interpreter;
 pub mod judge;
 pub mod known;
 pub mod loaded;

@@ -57,7 +57,9 @@ impl Conduct {
     pub fn name(&self) -> &'static str {
         match self {
             Conduct::NotRun => "refused at trace time",
-            Conduct::Finished(comparison) if comparison.wrong_rows.is_empty() => "right",
+            Conduct::Finished(Comparison { wrong_rows, owned_rows, compared_rows, .. }) if wrong_rows.is_empty() => {
+                if compared_rows == owned_rows { "right" } else { "right where defined" }
+            }
             Conduct::Finished(comparison) if comparison.undefined => "undefined-output",
             Conduct::Finished(_) => "wrong-rows",
             Conduct::Fault(fault) => fault.class.name(),

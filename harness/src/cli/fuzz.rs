@@ -354,7 +354,7 @@ fn closing(report: &Report, out: &Path) -> String {
     let mut text = table::render(&rows);
     for finding in report.findings.iter().filter(|finding| finding.cause.is_none()) {
         text += &format!(
-            "\nnew: {}\n     {} ({} cases)\n     {}\n",
+            "\nnew: {}\n     {} ({} case(s))\n     {}\n",
             finding.signature, finding.title, finding.count, finding.detail
         );
         if let Some(file) = &finding.file {

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use clap::ValueEnum;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
 use countersign_kernels::engine::Engine;
 use countersign_kernels::env::Environment;
+use countersign_kernels::worker::Worker;
 use countersign_reports::{FindingReport, FindingStatus, Report, Timing, to_json};
 
 use super::PythonArgument;
@@ -19,6 +21,7 @@ use super::fuzz::{known, watch_interrupts, write_report};
 use super::session::{self, AskWorker};
 use crate::campaign::Subject;
 use crate::corpus::{self, CorpusFile, Expect};
+use crate::interpreter::InterpreterEngine;
 use crate::loaded::Loaded;
 use crate::replay::{Item, Replay};
 use crate::signature::Signature;
@@ -27,7 +30,8 @@ const EXAMPLES: &str = "\
 Examples:
   countersign replay builtin
   countersign replay countersign/findings
-  countersign replay my-batch.toml --json";
+  countersign replay my-batch.toml --json
+  countersign replay my-batch.toml --engine interpreter";
 
 /// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
@@ -38,6 +42,9 @@ pub(super) struct Arguments {
     /// Known findings of your own, besides the built-in ones; may be repeated.
     #[arg(long, value_name = "FILE")]
     known: Vec<PathBuf>,
+    /// What runs the kernel: our own machine, which sees every access, or JAX's interpreter, for a second opinion on values.
+    #[arg(long, value_enum, default_value = "vm")]
+    engine: EngineName,
     /// Also write report.json and report.md to this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -64,9 +71,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     for kernel in &catalogue.kernels {
         let mine: Vec<&Item> = items.iter().filter(|item| item.file.case.kernel == kernel.id).collect();
         if !mine.is_empty() {
-            let loaded = load(&environment, kernel, &mine)?;
-            let coverage = replay_kernel(&mut replay, &loaded, &mine, &environment, interrupted);
-            kernels.push(loaded.report(&coverage));
+            match arguments.engine {
+                EngineName::Vm => {
+                    let loaded = load(&environment, kernel, &mine)?;
+                    let coverage = replay_kernel(&mut replay, &loaded, &mine, &environment, interrupted);
+                    kernels.push(loaded.report(&coverage));
+                }
+                EngineName::Interpreter => interpret(&mut replay, kernel, &mine, &environment, interrupted)?,
+            }
         }
     }
     let seconds = started.elapsed().as_secs_f64();
@@ -89,6 +101,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         print(&text)?;
     }
     Ok(report.exit_code)
+}
+
+/// `--engine`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum EngineName {
+    Vm,
+    Interpreter,
 }
 
 /// Reads all cases; every file that can't be read is named.
@@ -161,6 +180,28 @@ fn replay_kernel(
         replay.case(loaded.kernel(), item, engine, &mut validator);
     }
     engines.iter().map(|engine| engine.coverage().to_vec()).collect()
+}
+
+/// Replays the cases of one kernel in JAX's interpreter.
+fn interpret(
+    replay: &mut Replay<'_>,
+    kernel: &KernelEntry,
+    items: &[&Item],
+    environment: &Environment,
+    interrupted: &AtomicBool,
+) -> Result<(), Failure> {
+    let mut validator = AskWorker::new(environment, kernel);
+    let mut worker = Worker::start(environment).map_err(|error| {
+        Failure::new(error.to_string(), "`countersign setup --check` looks at the environment")
+    })?;
+    for item in items {
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+        let call = item.file.case.python_call(kernel, &item.variant);
+        replay.case(kernel, item, Some(&mut InterpreterEngine::new(&mut worker, call)), &mut validator);
+    }
+    Ok(())
 }
 
 fn describe(report: &Report) -> String {

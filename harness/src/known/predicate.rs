@@ -11,6 +11,7 @@
 //! Invariant: parsing and evaluation are total: any text gives a predicate or an error with a place, any batch a truth value.
 
 use countersign_kernels::Variant;
+use countersign_kernels::rpa::facts::grid;
 use countersign_reference::Metadata;
 use winnow::LocatingSlice;
 use winnow::ascii::{digit1, multispace0};
@@ -19,7 +20,7 @@ use winnow::prelude::*;
 use winnow::token::{any, one_of, take_while};
 
 /// Names of a batch's quantities.
-pub const BATCH_NAMES: [&str; 17] = [
+pub const BATCH_NAMES: [&str; 18] = [
     "num_seqs",
     "max_seqs",
     "tokens",
@@ -31,6 +32,7 @@ pub const BATCH_NAMES: [&str; 17] = [
     "pages_per_block",
     "kv_block",
     "q_block",
+    "head_blocks",
     "window",
     "q_heads",
     "kv_heads",
@@ -40,8 +42,8 @@ pub const BATCH_NAMES: [&str; 17] = [
 ];
 
 /// Names of a sequence's quantities, written `seq.NAME`.
-pub const SEQUENCE_NAMES: [&str; 8] =
-    ["index", "q_start", "q_end", "q_len", "kv_len", "used_pages", "min_page", "max_page"];
+pub const SEQUENCE_NAMES: [&str; 9] =
+    ["index", "q_start", "q_end", "q_len", "kv_len", "used_pages", "min_page", "max_page", "first_page"];
 
 /// The quantities of one batch that a predicate may ask for, in the order of [`BATCH_NAMES`] and [`SEQUENCE_NAMES`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +74,7 @@ impl Facts {
             variant.pages_per_block.and_then(size),
             variant.pages_per_block.and_then(|pages| size(pages * page_size)),
             variant.queries_per_block.and_then(size),
+            grid(variant).and_then(|[head_blocks, _]| size(head_blocks)),
             variant.options.sliding_window.map(i64::from),
             size(variant.q_heads),
             size(variant.kv_heads),
@@ -86,6 +89,7 @@ impl Facts {
             let kv_len = i64::from(kv_lens[sequence]);
             let used = usize::try_from(kv_len).unwrap_or(0).div_ceil(page_size.max(1));
             let row = page_indices.chunks(*pages_per_seq.max(&1)).nth(sequence).unwrap_or(&[]);
+            let first_page = row.first().map(|&page| i64::from(page));
             let row = &row[..used.min(row.len())];
             [
                 size(sequence),
@@ -96,6 +100,7 @@ impl Facts {
                 size(used),
                 row.iter().min().map(|&page| i64::from(page)),
                 row.iter().max().map(|&page| i64::from(page)),
+                first_page,
             ]
         });
         Facts { batch, sequences: sequences.collect() }
@@ -543,8 +548,8 @@ mod tests {
             batch[BATCH_NAMES.iter().position(|known| *known == name).unwrap()] = Some(value);
         }
         let sequences = vec![
-            [Some(0), Some(0), Some(3), Some(3), Some(5), Some(1), Some(7), Some(7)],
-            [Some(1), Some(3), Some(5), Some(2), Some(40), Some(3), Some(1), Some(9)],
+            [Some(0), Some(0), Some(3), Some(3), Some(5), Some(1), Some(7), Some(7), Some(7)],
+            [Some(1), Some(3), Some(5), Some(2), Some(40), Some(3), Some(1), Some(9), Some(4)],
         ];
         Facts { batch, sequences }
     }
