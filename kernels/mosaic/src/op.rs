@@ -174,6 +174,20 @@ pub(crate) fn compare_int(predicate: i64) -> Option<Binary> {
     })
 }
 
+/// The same op on mask lanes, where true is -1 to signed ops but 1 in the lane; `None` where there is none.
+pub(crate) fn on_masks(binary: Binary) -> Option<Binary> {
+    match binary {
+        Binary::MinSI => Some(Binary::OrI),
+        Binary::MaxSI => Some(Binary::AndI),
+        Binary::CmpSlt => Some(Binary::CmpUgt),
+        Binary::CmpSle => Some(Binary::CmpUge),
+        Binary::CmpSgt => Some(Binary::CmpUlt),
+        Binary::CmpSge => Some(Binary::CmpUle),
+        Binary::DivSI | Binary::RemSI | Binary::ShlI | Binary::ShrUI => None,
+        other => Some(other),
+    }
+}
+
 /// `arith.cmpf` by predicate number; the unordered ones that no kernel has used so far are refused by name.
 pub(crate) fn compare_float(predicate: i64) -> Option<Binary> {
     Some(match predicate {
@@ -220,7 +234,10 @@ pub(crate) fn conversion(conversion: Conversion, from: DType, to: DType) -> Opti
         Conversion::TruncI if !from.is_float() && !to.is_float() && narrower => {
             narrow(to).into_iter().collect()
         }
-        Conversion::SIToFP if !from.is_float() && to.is_float() => {
+        // Through f32: exact for integers of up to 24 bits, else rounded twice for a narrower float.
+        Conversion::SIToFP
+            if !from.is_float() && to.is_float() && (from != DType::I32 || to == DType::F32) =>
+        {
             // i1 true is -1; a mask lane holds 1.
             let negate = (from == DType::I1).then_some(Unary::Negate);
             negate.into_iter().chain([Unary::IntToFloat]).chain(narrow(to)).collect()

@@ -134,12 +134,11 @@ impl Machine {
                         break;
                     }
                     trips = (trips + 1).min(3);
+                    // A trip costs fuel by itself, so that a loop over nothing ends too.
+                    self.fuel = self.fuel.checked_sub(1).ok_or(Stop::OutOfFuel)?;
                     self.forward(&before.yields, &after.arguments);
                     self.block(after)?;
                     self.forward(&after.yields, &before.arguments);
-                    if self.fuel == 0 {
-                        return Err(Stop::OutOfFuel);
-                    }
                 }
                 self.hit(point + trips);
                 self.forward(&before.yields, outs);
@@ -205,9 +204,9 @@ pub(super) fn unary_mask(op: Unary, mask: u32) -> u32 {
         | Unary::Wrap1
         | Unary::Zero16
         | Unary::Zero8
-        | Unary::Zero4
-        | Unary::Negate => op.lane(mask),
-        Unary::Exp
+        | Unary::Zero4 => op.lane(mask),
+        Unary::Negate
+        | Unary::Exp
         | Unary::Tanh
         | Unary::RoundBf16
         | Unary::RoundF16

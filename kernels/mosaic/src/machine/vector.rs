@@ -227,7 +227,21 @@ impl Machine {
                 let start = self.indices(indices);
                 let steps = [1; crate::value::MAX_RANK];
                 let view = base.window(&start, window, &steps, inst.site);
-                self.memory.store(&view, &value, mask.as_ref(), &mut self.pool)?;
+                match &mask {
+                    // Only the lanes that the mask leaves on must lie inside.
+                    Some(mask) if view.complaint.is_some() => {
+                        self.memory.store_lanes(
+                            &base,
+                            &start,
+                            window,
+                            &value,
+                            mask,
+                            inst.site,
+                            &mut self.pool,
+                        )?;
+                    }
+                    mask => self.memory.store(&view, &value, mask.as_ref(), &mut self.pool)?,
+                }
                 value.recycle(&mut self.pool);
                 if let Some(mask) = mask {
                     mask.recycle(&mut self.pool);

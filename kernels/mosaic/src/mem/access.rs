@@ -155,7 +155,7 @@ impl Memory {
             let row = &lanes.lanes[range.clone()];
             let plain = stride == 1 && masks.is_none() && doubtful.is_none();
             let all_on = on.as_ref().is_none_or(|on| on.lanes[range.clone()].iter().all(|&lane| lane != 0));
-            if plain && all_on && dtype.bits() >= 8 {
+            if plain && all_on && dtype.bits() >= 8 && view.pack == 1 {
                 codec::write_row(dtype, &mut allocation.bytes, offset as usize, row);
                 let bytes = dtype.bits() / 8;
                 allocation.shadow[offset as usize * bytes..(offset as usize + width) * bytes].fill(0);
@@ -167,9 +167,12 @@ impl Memory {
                     continue;
                 }
                 let element = offset as usize + i * stride;
-                codec::write_one(dtype, &mut allocation.bytes, element, lane);
-                let undefined = doubt || masks.as_ref().is_some_and(|grid| grid.lanes[range.start + i] != 0);
-                codec::mark_one(dtype, &mut allocation.shadow, element, undefined);
+                let undefined = if doubt {
+                    u32::MAX
+                } else {
+                    masks.as_ref().map_or(0, |grid| grid.lanes[range.start + i])
+                };
+                put(view, allocation, element, raw(view, lane), undefined);
             }
         });
         for grid in [Some(lanes), masks, on, doubtful].into_iter().flatten() {
@@ -178,24 +181,92 @@ impl Memory {
         Ok(())
     }
 
+    /// Stores the lanes of a window that `mask` leaves on, each checked by itself: the window may reach outside `base`.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn store_lanes(
+        &mut self,
+        base: &View,
+        start: &[Option<i64>],
+        window: &Dims,
+        value: &Vector,
+        mask: &Vector,
+        site: u32,
+        pool: &mut Pool,
+    ) -> Result<(), Trap> {
+        let lanes = value.lanes.expand(window, pool);
+        let undefined = value.undefined.as_ref().map(|grid| grid.expand(window, pool));
+        let on = mask.lanes.expand(window, pool);
+        let doubtful = mask.undefined.as_ref().map(|grid| grid.expand(window, pool));
+        let one = Dims::ones(window.rank());
+        for at in 0..window.len() {
+            let doubt = doubtful.as_ref().is_some_and(|grid| grid.lanes[at] != 0);
+            if on.lanes[at] == 0 && !doubt {
+                continue;
+            }
+            let mut index = [Some(0); MAX_RANK];
+            let mut rest = at;
+            for dim in (0..window.rank()).rev() {
+                index[dim] = start[dim].map(|start| start + (rest % window.get(dim)) as i64);
+                rest /= window.get(dim);
+            }
+            let mask = if doubt { u32::MAX } else { undefined.as_ref().map_or(0, |grid| grid.lanes[at]) };
+            self.store_scalar(
+                &base.slice(&index, &one, site),
+                Scalar { bits: lanes.lanes[at], undefined: mask },
+            )?;
+        }
+        Ok(())
+    }
+
     /// Loads one element.
     pub(crate) fn load_scalar(&self, view: &View) -> Result<Scalar, Trap> {
         self.checked(view, Access::Read)?;
-        let allocation = self.of(view);
-        let (mut bits, mut undefined) = ([0], [0]);
-        codec::read(view.dtype, &allocation.bytes, view.offset as usize, 1, &mut bits);
-        codec::read_shadow(view.dtype, &allocation.shadow, view.offset as usize, 1, &mut undefined);
-        Ok(Scalar { bits: bits[0], undefined: undefined[0] })
+        let (raw, undefined) = get(view, self.of(view), view.offset as usize);
+        let mut lane = [0];
+        codec::read(view.dtype, &raw.to_le_bytes(), 0, 1, &mut lane);
+        Ok(Scalar { bits: lane[0], undefined: widen_mask(view, undefined) })
     }
 
     /// Stores one element.
     pub(crate) fn store_scalar(&mut self, view: &View, value: Scalar) -> Result<(), Trap> {
         self.checked(view, Access::Write)?;
         let allocation = &mut self.allocations[view.allocation as usize];
-        codec::write_one(view.dtype, &mut allocation.bytes, view.offset as usize, value.bits);
-        codec::mark_one(view.dtype, &mut allocation.shadow, view.offset as usize, !value.is_defined());
+        put(view, allocation, view.offset as usize, raw(view, value.bits), value.undefined);
         Ok(())
     }
+}
+
+/// An element's raw bits and undefined bits, in the width of the view's type; `first` is where its low part lies.
+pub(super) fn get(view: &View, allocation: &Allocation, first: usize) -> (u32, u32) {
+    let (mut raw, mut undefined) = (0, 0);
+    for packed in 0..view.pack {
+        let (mut bits, mut mask) = ([0], [0]);
+        let at = first + packed * view.pack_stride as usize;
+        codec::read_raw(allocation.dtype, &allocation.bytes, at, 1, &mut bits);
+        codec::read_shadow(allocation.dtype, &allocation.shadow, at, 1, &mut mask);
+        let shift = packed * allocation.dtype.bits();
+        raw |= bits[0] << shift;
+        undefined |= mask[0] << shift;
+    }
+    (raw, undefined)
+}
+
+/// The inverse of [`get`].
+pub(super) fn put(view: &View, allocation: &mut Allocation, first: usize, raw: u32, undefined: u32) {
+    for packed in 0..view.pack {
+        let at = first + packed * view.pack_stride as usize;
+        let bits = allocation.dtype.bits();
+        let part = |word: u32| (word >> (packed * bits)) & (u32::MAX >> (32 - bits));
+        codec::write_raw(allocation.dtype, &mut allocation.bytes, at, part(raw));
+        codec::mark_one(allocation.dtype, &mut allocation.shadow, at, part(undefined) != 0);
+    }
+}
+
+/// A lane's raw bits in the width of the view's type.
+fn raw(view: &View, lane: u32) -> u32 {
+    let mut bytes = [0; 4];
+    codec::write_one(view.dtype, &mut bytes, 0, lane);
+    u32::from_le_bytes(bytes)
 }
 
 /// Lanes of a view that packs several narrow elements into a word; says whether any bit is undefined.

@@ -110,6 +110,16 @@ pub(crate) fn write_one(element: DType, bytes: &mut [u8], at: usize, lane: u32) 
     }
 }
 
+/// Writes one element's raw bits, the low ones of `raw`.
+pub(crate) fn write_raw(element: DType, bytes: &mut [u8], at: usize, raw: u32) {
+    match element.bits() {
+        32 => bytes[4 * at..4 * at + 4].copy_from_slice(&raw.to_le_bytes()),
+        16 => bytes[2 * at..2 * at + 2].copy_from_slice(&(raw as u16).to_le_bytes()),
+        8 | 1 => bytes[at] = raw as u8,
+        _ => write_one(DType::I4, bytes, at, raw),
+    }
+}
+
 /// Writes a row of elements one after the other.
 pub(crate) fn write_row(element: DType, bytes: &mut [u8], first: usize, lanes: &[u32]) {
     match element {

@@ -6,9 +6,8 @@
 use crate::fault::{FaultClass, Trap};
 use crate::value::Dims;
 
-use super::access::{Access, Memory};
+use super::access::{self, Access, Memory};
 use super::allocation::Allocation;
-use super::codec;
 use super::view::View;
 
 /// When the bytes of a pending copy land. A right kernel gives the same bits under every order.
@@ -196,7 +195,8 @@ impl Memory {
         let width = source.dims.last();
         let mut from = Vec::new();
         let mut to = Vec::new();
-        let whole = source.is_contiguous() && target.is_contiguous();
+        let packed = source.pack != 1 || target.pack != 1;
+        let whole = !packed && source.is_contiguous() && target.is_contiguous();
         if whole {
             from.push(source.offset as usize);
             to.push(target.offset as usize);
@@ -217,24 +217,21 @@ impl Memory {
         let into = &mut self.allocations[target.allocation as usize];
         let bits = into.dtype.bits();
         for (&from, &to) in from.iter().zip(&to) {
-            let aligned = from * bits % 8 == 0 && to * bits % 8 == 0 && run * bits % 8 == 0;
-            if aligned && (whole || (source.last_stride() == 1 && target.last_stride() == 1)) {
+            let aligned = [from, to, run].into_iter().all(|count| (count * bits).is_multiple_of(8));
+            if aligned && !packed && (whole || (source.last_stride() == 1 && target.last_stride() == 1)) {
                 let (from, to, len) = (from * bits / 8, to * bits / 8, run * bits / 8);
                 into.bytes[to..to + len].copy_from_slice(&taken.bytes[from..from + len]);
                 into.shadow[to..to + len].copy_from_slice(&taken.shadow[from..from + len]);
                 continue;
             }
-            let (mut lane, mut mask) = ([0], [0]);
             for i in 0..run {
                 let (from, to) = if whole {
                     (from + i, to + i)
                 } else {
                     (from + i * source.last_stride() as usize, to + i * target.last_stride() as usize)
                 };
-                codec::read(taken.dtype, &taken.bytes, from, 1, &mut lane);
-                codec::write_one(into.dtype, &mut into.bytes, to, lane[0]);
-                codec::read_shadow(taken.dtype, &taken.shadow, from, 1, &mut mask);
-                codec::mark_one(into.dtype, &mut into.shadow, to, mask[0] != 0);
+                let (raw, undefined) = access::get(source, &taken, from);
+                access::put(target, into, to, raw, undefined);
             }
         }
         if !same {

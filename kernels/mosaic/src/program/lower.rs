@@ -155,7 +155,8 @@ impl Context<'_> {
         let slots = self.module.values as usize + 1;
         lifetime::finish(&mut body, slots);
         let last = region.ops.last().filter(|op| op.name == "func.return");
-        let returns: Lowered<Vec<Dims>> = last.map_or(Ok(Vec::new()), |op| op.operand_types.iter().map(shape).collect());
+        let returns: Lowered<Vec<Dims>> =
+            last.map_or(Ok(Vec::new()), |op| op.operand_types.iter().map(shape).collect());
         let returns = match returns {
             Ok(returns) => returns,
             Err(what) => {
@@ -289,8 +290,12 @@ impl Context<'_> {
                 Ok(Kind::Binary { op: *binary, a: a()?, b: b()?, then })
             }
             Lowering::IntBinary(binary) => {
-                let then = op::narrow(result_element(op)?);
-                Ok(Kind::Binary { op: *binary, a: a()?, b: b()?, then })
+                let dtype = result_element(op)?;
+                let binary = match dtype {
+                    DType::I1 => op::on_masks(*binary).ok_or("element type i1")?,
+                    _ => *binary,
+                };
+                Ok(Kind::Binary { op: binary, a: a()?, b: b()?, then: op::narrow(dtype) })
             }
             Lowering::WordBinary(binary) => match result_element(op)? {
                 DType::I32 => Ok(Kind::Binary { op: *binary, a: a()?, b: b()?, then: None }),
@@ -303,6 +308,8 @@ impl Context<'_> {
                     _ => op::compare_float(predicate),
                 };
                 let binary = binary.ok_or_else(|| format!("predicate {predicate}"))?;
+                let masks = op.operand_types.first().map(element).transpose()? == Some(DType::I1);
+                let binary = if masks { op::on_masks(binary).unwrap_or(binary) } else { binary };
                 Ok(Kind::Binary { op: binary, a: a()?, b: b()?, then: None })
             }
             Lowering::Convert(conversion) => self.convert(op, *conversion),
@@ -412,7 +419,11 @@ impl Context<'_> {
                 Ok(Kind::MemReshape { base: a()?, dims: memref_dims(&op.result_types[0])? })
             }
             Special::MemRefBitcast => {
+                let (from, _, _) = data_memref(&op.operand_types[0])?;
                 let (dtype, dims, _) = data_memref(&op.result_types[0])?;
+                if dtype.bits() != from.bits() && dtype.bits() != 32 {
+                    return Err(format!("bitcast of a memref from {} to {}", from.name(), dtype.name()));
+                }
                 Ok(Kind::MemBitcast { base: a()?, dtype, dims })
             }
             Special::MemRefLoad => {
@@ -457,6 +468,10 @@ impl Context<'_> {
             Special::EnqueueDma => {
                 let [1, 0, 1, 1, 0, 0] = segments::<6>(op)? else { return Err("a remote copy".into()) };
                 local_order(op)?;
+                let (source, target) = (memref(&op.operand_types[0])?, memref(&op.operand_types[1])?);
+                if (&source.shape, source.element) != (&target.shape, target.element) {
+                    return Err("source and target of different shape or type".into());
+                }
                 Ok(Kind::Enqueue { source: a()?, target: operand(op, 1)?, semaphore: operand(op, 2)? })
             }
             Special::WaitDma2 => {
@@ -619,7 +634,10 @@ fn lane(value: &Attribute, dtype: DType) -> Lowered<u32> {
     match value {
         Attribute::Bool(value) => Ok(u32::from(*value)),
         Attribute::Int(value, _) => {
-            let lane = *value as u32;
+            // As a signed or an unsigned 32-bit number.
+            let fits = i32::try_from(*value).is_ok() || u32::try_from(*value).is_ok();
+            let lane =
+                if fits { *value as u32 } else { return Err(format!("constant {value} beyond 32 bits")) };
             Ok(op::narrow(dtype).filter(|_| !dtype.is_float()).map_or(lane, |wrap| wrap.lane(lane)))
         }
         Attribute::Float { bits, .. } if dtype.is_float() => {
