@@ -1,0 +1,120 @@
+//! The VM against JAX's own TPU interpreter, on kept batches over all variants.
+//!
+//! Classes of difference, and why they are there:
+//! - exp and tanh: the VM calls a pure-Rust libm, the interpreter XLA's vectorised polynomials; each within its own ulps (JAX's
+//!   published tables give 1.5 and 5 for the CPU).
+//! - the order in which a row's weights are summed: MLIR leaves it open; the VM's is stated in `ops/reduce.rs`.
+//! - matrix products: both are chains of fused multiply-adds with k ascending, but XLA may split long ones.
+//! - denormals: XLA's CPU code flushes them, the VM keeps them (profile `exact`); the interpreter's side of the bound flushes.
+//! - bf16 outputs: where the f32 values straddle a rounding boundary, one step of bf16.
+//!
+//! Invariant: the two share no code; every difference stays below the elementwise bound that both must keep.
+
+use countersign::campaign::Subject;
+use countersign::generate::generate;
+use countersign_dtype::{Array, DType};
+use countersign_kernels::call::Call;
+use countersign_kernels::engine::EngineEnd;
+use countersign_kernels::rpa::bind::{Role, bind};
+use countersign_kernels::rpa::contract::Keeping;
+use countersign_kernels::rpa::facts;
+use countersign_kernels::worker::{InterpretOptions, Interpreted, Worker};
+use countersign_reference::{Batch, Blocking, Profile, RowStatus, attend};
+
+use crate::{Kernel, real};
+
+const CASES: usize = 40;
+
+/// Largest differences over the batches of one dtype.
+#[derive(Debug, Default)]
+struct Difference {
+    elements: usize,
+    differing: usize,
+    /// Of |VM - interpreter| in ulps of sum p|v|.
+    ulps: f64,
+    /// Of |VM - interpreter| over the sum of both bounds.
+    of_bound: f64,
+    /// Of each side's own error over the bound.
+    r_vm: f64,
+    r_interpreter: f64,
+}
+
+#[test]
+fn forty_kept_cases_agree_within_the_bound() {
+    let real = real();
+    let kernel = Kernel::unedited();
+    let mut worker = Worker::start(&real.environment).unwrap();
+    let entry_point = format!("{}:{}", real.kernel.python.module, real.kernel.python.entry_point);
+    let mut differences = [DType::F32, DType::Bf16].map(|dtype| (dtype, Difference::default()));
+    for index in 0..CASES {
+        let position = index % real.variants.len();
+        let variant = &real.variants[position];
+        let generated =
+            generate(40, index as u64, &real.kernel.id, std::slice::from_ref(variant), Some(Keeping::Kept));
+        let batch = generated.case.batch(variant).unwrap();
+        let bound = bind(variant, &batch);
+        let run = kernel.engine(position).run(&batch, &bound);
+        assert_eq!(run.end, EngineEnd::Finished, "case {index}");
+        let vm = run.output.unwrap();
+
+        let values: Vec<(&str, &Array)> =
+            Role::ALL.iter().map(|&role| (role.name(), &*bound[role as usize].array)).collect();
+        let call = Call::ragged_paged_attention(&entry_point, variant);
+        let interpreted = match worker.interpret(&call, &values, InterpretOptions::default()).unwrap() {
+            Interpreted::Ran { mut outputs, .. } => outputs.remove(0),
+            Interpreted::Raised(refusal) => panic!("case {index}: {refusal:?}"),
+        };
+
+        let blocking = Blocking { kv_per_block: facts::kv_block(variant).unwrap(), weights: DType::F32 };
+        let reference = attend(&batch, &variant.options, &blocking, &Profile::EXACT);
+        let xla = Profile { flush_denormals: true, exp_ulp: 1.5, tanh_ulp: 5.0, ..Profile::EXACT };
+        let flushed = attend(&batch, &variant.options, &blocking, &xla);
+        let magnitude = attend(&absolute_v(&batch), &variant.options, &blocking, &Profile::EXACT);
+        let difference = differences.iter_mut().find(|(dtype, _)| *dtype == variant.q_dtype).unwrap();
+        let difference = &mut difference.1;
+        let width = variant.q_heads * variant.head_dim;
+        for (row, status) in reference.rows.iter().enumerate() {
+            let RowStatus::Value { .. } = status else { continue };
+            for element in row * width..(row + 1) * width {
+                let (a, b) = (f64::from(vm.get_f32(element)), f64::from(interpreted.get_f32(element)));
+                let (value, limit) = (reference.values[element], reference.bounds[element]);
+                let interpreter_limit = flushed.bounds[element];
+                difference.elements += 1;
+                difference.differing += usize::from(a.to_bits() != b.to_bits());
+                let apart = (a - b).abs();
+                assert!(
+                    apart <= 2.0 * limit,
+                    "case {index} ({}, {}), row {row}, element {element}: VM {a:e}, interpreter {b:e}, reference {value:e} \
+                     within {limit:e} and {interpreter_limit:e}",
+                    variant.name,
+                    generated.tags.pattern.name()
+                );
+                let scale = magnitude.values[element].max(f64::from(f32::MIN_POSITIVE));
+                let ulp = 2f64.powi(scale.log2().floor() as i32 - 23);
+                difference.ulps = difference.ulps.max(apart / ulp);
+                difference.of_bound = difference.of_bound.max(apart / (limit + interpreter_limit));
+                difference.r_vm = difference.r_vm.max((a - value).abs() / limit);
+                difference.r_interpreter =
+                    difference.r_interpreter.max((b - value).abs() / interpreter_limit);
+            }
+        }
+    }
+    for (dtype, difference) in &differences {
+        println!("{}: {difference:.3?}", dtype.name());
+        assert!(difference.elements > 0);
+        assert!(difference.r_vm <= 1.0 && difference.r_interpreter <= 1.0, "{}", dtype.name());
+    }
+}
+
+/// The batch with |v| for v, whose attention is sum p|v|.
+fn absolute_v(batch: &Batch) -> Batch {
+    let mut batch = batch.clone();
+    let (heads, width) = (batch.kv_pages.shape[2], batch.kv_pages.shape[3]);
+    for element in 0..batch.kv_pages.len() {
+        if element / width % heads % 2 == 1 {
+            let value = batch.kv_pages.get_f32(element);
+            batch.kv_pages.set_f32(element, value.abs());
+        }
+    }
+    batch
+}
