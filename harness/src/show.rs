@@ -164,10 +164,9 @@ fn surroundings(variant: &Variant, meta: &Metadata, sequences: usize) -> Vec<Str
     if usize::try_from(meta.num_seqs) != Ok(sequences) {
         lines.push(format!("  num_seqs = {}, but the page table has {rows} rows", meta.num_seqs));
     }
-    if let Some(&total) = meta.cu_q_lens.get(sequences) {
-        if let Some(padding) = usize::try_from(total).ok().filter(|&total| total < variant.tokens) {
-            lines.push(format!("  {:>4}  {padding}..{}: padding rows", "", variant.tokens));
-        }
+    let total = meta.cu_q_lens.get(sequences).and_then(|&total| usize::try_from(total).ok());
+    if let Some(padding) = total.filter(|&total| total < variant.tokens) {
+        lines.push(format!("  {:>4}  {padding}..{}: padding rows", "", variant.tokens));
     }
     if sequences < rows {
         let tails = [

@@ -392,7 +392,7 @@ impl<'a> Facts<'a> {
             Form::CacheOneBeyondWindow => cached(window(v).map(|w| w + 1)),
             Form::EndsAtQueryBlock => unit_size(v, Unit::QueryBlock).is_some_and(|block| {
                 let inner = meta.cu_q_lens.iter().take(sequences).skip(1);
-                inner.into_iter().any(|&end| end > 0 && end as usize % block == 0)
+                inner.into_iter().any(|&end| end > 0 && (end as usize).is_multiple_of(block))
             }),
             Form::PrefixSharing => {
                 let mut pages: Vec<i32> = Vec::new();
