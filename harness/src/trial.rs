@@ -17,6 +17,7 @@ use countersign_reference::{Batch, Blocking, Profile, attend};
 
 use crate::case::{Case, CaseError};
 use crate::compare::{Comparison, compare};
+use crate::loaded::base_name;
 
 /// What the kernel did with a batch.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,8 +58,14 @@ impl Conduct {
     pub fn name(&self) -> &'static str {
         match self {
             Conduct::NotRun => "refused at trace time",
-            Conduct::Finished(Comparison { wrong_rows, owned_rows, compared_rows, .. }) if wrong_rows.is_empty() => {
-                if compared_rows == owned_rows { "right" } else { "right where defined" }
+            Conduct::Finished(Comparison { wrong_rows, owned_rows, compared_rows, .. })
+                if wrong_rows.is_empty() =>
+            {
+                if compared_rows == owned_rows {
+                    "right"
+                } else {
+                    "right where defined"
+                }
             }
             Conduct::Finished(comparison) if comparison.undefined => "undefined-output",
             Conduct::Finished(_) => "wrong-rows",
@@ -77,6 +84,14 @@ impl fmt::Display for Conduct {
             Conduct::Finished(comparison) => finished(comparison, f),
             Conduct::Fault(fault) => {
                 write!(f, "The kernel faults ({}) at {}", fault.class.name(), fault.op)?;
+                let sites: Vec<String> = fault
+                    .stack
+                    .iter()
+                    .map(|frame| format!("{}:{}", base_name(&frame.file), frame.line))
+                    .collect();
+                if !sites.is_empty() {
+                    write!(f, " ({})", sites.join(" < "))?;
+                }
                 if !fault.grid.is_empty() {
                     write!(f, ", grid point {:?}", fault.grid)?;
                 }

@@ -1,5 +1,7 @@
 //! The rules of the workspace that a compiler doesn't check: which crate may know which, and what every file looks like.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are not recognised as tests")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,7 @@
 //! Campaigns over small engines made for these tests: sums don't depend on threads, a panic is kept, a stop is a prefix.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are not recognised as tests")]
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 

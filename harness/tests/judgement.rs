@@ -1,5 +1,7 @@
 //! Every row of the judgement table that can occur, as a trial built by hand.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are not recognised as tests")]
+
 use std::collections::BTreeMap;
 
 use countersign::compare::{Comparison, Deviation};
