@@ -82,18 +82,18 @@ impl Loaded {
             let hit = (0..points.len()).filter(|&point| is_hit(point)).count();
             report.variants.insert(variant.name.clone(), (hit as u64, points.len() as u64));
             let source = base_name(&exported.manifest.source.file);
-            for (index, point) in points.iter().enumerate() {
-                let site = program.sites().get(point.site as usize);
+            for (site, reached) in program.reached(bits) {
+                let site = program.sites().get(site as usize);
                 let in_source = |frame: &&Frame| base_name(&frame.file) == source;
                 let Some(frame) = site.and_then(|site| site.stack.iter().find(in_source)) else { continue };
-                let (points, hits) = lines.entry((source.to_owned(), frame.line)).or_default();
-                *points += 1;
-                *hits += u64::from(is_hit(index));
+                let (ops, hits) = lines.entry((source.to_owned(), frame.line)).or_default();
+                *ops += 1;
+                *hits += u64::from(reached);
             }
         }
         report.lines = lines
             .into_iter()
-            .map(|((file, line), (points, hit))| LineCoverage { file, line, points, hit })
+            .map(|((file, line), (ops, hit))| LineCoverage { file, line, ops, hit })
             .collect();
         report
     }

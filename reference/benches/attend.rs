@@ -1,5 +1,7 @@
 //! Time of the reference alone on a small batch: 64 tokens, 4 heads, kv 40, head dimension 128.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in tests a failed step is a failed test")]
+
 #[path = "../tests/common/mod.rs"]
 mod common;
 

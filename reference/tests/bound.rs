@@ -1,5 +1,7 @@
 //! The bound against a model of the kernel's arithmetic: a right kernel stays inside, a slightly wrong one doesn't.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in tests a failed step is a failed test")]
+
 mod common;
 
 use common::model::{Fault, Model, Order, Skew, largest_ratio};

@@ -1,5 +1,7 @@
 //! Which rows have a value in a broken batch, what a batch owns, and metadata at its worst.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in tests a failed step is a failed test")]
+
 mod common;
 
 use common::{BLOCKING, Extents, PLAIN, Stream, normal_batch};

@@ -150,9 +150,9 @@ pub struct LineCoverage {
     pub file: String,
     /// Line, from 1.
     pub line: u32,
-    /// Coverage points that come from this line, summed over variants.
-    pub points: u64,
-    /// Points hit.
+    /// Ops of the lowered kernel that come from this line, summed over variants.
+    pub ops: u64,
+    /// Of these, ops in a block that was entered.
     pub hit: u64,
 }
 

@@ -1,5 +1,7 @@
 //! The renderers against a report that uses every field: JSON keeps to the schema, Markdown is as recorded.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in tests a failed step is a failed test")]
+
 use std::collections::BTreeMap;
 
 use countersign_reports::*;
@@ -43,8 +45,8 @@ fn sample() -> Report {
             coverage: CoverageReport {
                 variants: BTreeMap::from([("v".into(), (3, 4))]),
                 lines: vec![
-                    LineCoverage { file: "kernel.py".into(), line: 7, points: 3, hit: 3 },
-                    LineCoverage { file: "kernel.py".into(), line: 9, points: 1, hit: 0 },
+                    LineCoverage { file: "kernel.py".into(), line: 7, ops: 3, hit: 3 },
+                    LineCoverage { file: "kernel.py".into(), line: 9, ops: 1, hit: 0 },
                 ],
             },
         }],

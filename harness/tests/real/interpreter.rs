@@ -12,6 +12,7 @@
 
 use countersign::campaign::Subject;
 use countersign::generate::generate;
+use countersign::payload::Pattern;
 use countersign_dtype::{Array, DType};
 use countersign_kernels::call::Call;
 use countersign_kernels::engine::EngineEnd;
@@ -45,7 +46,9 @@ fn forty_kept_cases_agree_within_the_bound() {
     let kernel = Kernel::unedited();
     let mut worker = Worker::start(&real.environment).unwrap();
     let entry_point = format!("{}:{}", real.kernel.python.module, real.kernel.python.entry_point);
-    let mut differences = [DType::F32, DType::Bf16].map(|dtype| (dtype, Difference::default()));
+    // Apart, since XLA's CPU code flushes denormals: batches of that pattern differ by whole values.
+    let kinds = [DType::F32, DType::Bf16].into_iter().flat_map(|dtype| [(dtype, false), (dtype, true)]);
+    let mut differences: Vec<_> = kinds.map(|kind| (kind, Difference::default())).collect();
     for index in 0..CASES {
         let position = index % real.variants.len();
         let variant = &real.variants[position];
@@ -70,8 +73,10 @@ fn forty_kept_cases_agree_within_the_bound() {
         let xla = Profile { flush_denormals: true, exp_ulp: 1.5, tanh_ulp: 5.0, ..Profile::EXACT };
         let flushed = attend(&batch, &variant.options, &blocking, &xla);
         let magnitude = attend(&absolute_v(&batch), &variant.options, &blocking, &Profile::EXACT);
-        let difference = differences.iter_mut().find(|(dtype, _)| *dtype == variant.q_dtype).unwrap();
-        let difference = &mut difference.1;
+        let kind = (variant.q_dtype, generated.tags.pattern == Pattern::Denormal);
+        let Some((_, difference)) = differences.iter_mut().find(|(known, _)| *known == kind) else {
+            continue;
+        };
         let width = variant.q_heads * variant.head_dim;
         for (row, status) in reference.rows.iter().enumerate() {
             let RowStatus::Value { .. } = status else { continue };
@@ -83,7 +88,7 @@ fn forty_kept_cases_agree_within_the_bound() {
                 difference.differing += usize::from(a.to_bits() != b.to_bits());
                 let apart = (a - b).abs();
                 assert!(
-                    apart <= 2.0 * limit,
+                    apart <= limit + interpreter_limit,
                     "case {index} ({}, {}), row {row}, element {element}: VM {a:e}, interpreter {b:e}, reference {value:e} \
                      within {limit:e} and {interpreter_limit:e}",
                     variant.name,
@@ -99,8 +104,8 @@ fn forty_kept_cases_agree_within_the_bound() {
             }
         }
     }
-    for (dtype, difference) in &differences {
-        println!("{}: {difference:.3?}", dtype.name());
+    for ((dtype, denormal), difference) in &differences {
+        println!("{}{}: {difference:.3?}", dtype.name(), if *denormal { ", denormals" } else { "" });
         assert!(difference.elements > 0);
         assert!(difference.r_vm <= 1.0 && difference.r_interpreter <= 1.0, "{}", dtype.name());
     }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: no made-up kernel here. One environment and one export serve all tests of this binary.
 
+#![allow(clippy::unwrap_used, reason = "in tests a failed step is a failed test")]
+
 mod command;
 mod edits;
 mod interpreter;

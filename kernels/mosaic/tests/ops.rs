@@ -15,6 +15,8 @@
 //! A decimal number must be one of its type; `0x` gives bits; `~` allows two units in the last place of an f32; `nan` is any
 //! NaN; `undef` a lane with an undefined bit; `v*n` repeats. Every case runs under several DMA orders, which must agree.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in tests a failed step is a failed test")]
+
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! The parser over a fixture with every form of the grammar: what it reads, how it fails, and that it never panics.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in tests a failed step is a failed test")]
+
 use countersign_dtype::DType;
 use countersign_mosaic::ir::{
     Attribute, ElementType, Frame, MemRefType, MemorySpace, Module, Op, Type, VectorType, print,

@@ -1,5 +1,7 @@
 //! Every bit pattern of every narrow float, every rounding boundary, and two independent libraries as witnesses.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in tests a failed step is a failed test")]
+
 use countersign_dtype::*;
 
 type Narrow = fn(f32) -> u32;

@@ -77,7 +77,7 @@ pub(crate) fn any_undefined(
     if count == 0 {
         return false;
     }
-    if stride == 1 && (bits >= 8 || (first % 2 == 0 && count % 2 == 0)) {
+    if stride == 1 && (bits >= 8 || (first.is_multiple_of(2) && count.is_multiple_of(2))) {
         let from = first * bits / 8;
         let to = (first + count) * bits / 8;
         if bits >= 8 || bits == 4 {

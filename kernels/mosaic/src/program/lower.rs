@@ -4,11 +4,15 @@
 
 use countersign_dtype::DType;
 
-use crate::ir::{Attribute, ElementType, MemRefType, MemorySpace, Module, Op, Region, Type, ValueId};
+use crate::ir::{Attribute, ElementType, Module, Op, Region, Type, ValueId};
 use crate::op::{self, Conversion, Lowering, Special};
 use crate::value::{Dims, MAX_RANK};
 
 use super::inst::{Block, Inst, Kind, Matmul, SharedVector, Slot};
+use super::read::{
+    Lowered, data_memref, element, ints, memref, memref_dims, operand, result_dims, result_element, segments,
+    shape, slots, squeezed, window,
+};
 use super::window::{Parameter, Transform, Window};
 use super::{CoverageKind, CoveragePoint, Program, Site, lifetime, static_dims};
 
@@ -70,9 +74,6 @@ impl Program {
         }
     }
 }
-
-/// What an op's lowering answers: `Err` says what is unsupported.
-type Lowered<T> = Result<T, String>;
 
 struct Context<'m> {
     module: &'m Module,
@@ -505,108 +506,6 @@ fn local_order(op: &Op) -> Lowered<()> {
         Some(true) => Err("strict ordering".into()),
         _ => Ok(()),
     }
-}
-
-fn operand(op: &Op, index: usize) -> Lowered<Slot> {
-    op.operands.get(index).map(|value| value.0).ok_or_else(|| format!("no operand {index}"))
-}
-
-fn slots(op: &Op, first: usize, count: usize) -> Vec<Slot> {
-    op.operands.iter().skip(first).take(count).map(|value| value.0).collect()
-}
-
-fn ints<'o>(op: &'o Op, name: &str) -> Lowered<&'o [i64]> {
-    op.attribute(name)
-        .and_then(Attribute::as_ints)
-        .ok_or_else(|| format!("attribute {name} is not a list of integers"))
-}
-
-fn segments<const N: usize>(op: &Op) -> Lowered<[i64; N]> {
-    let segments = ints(op, "operandSegmentSizes")?;
-    let total: i64 = segments.iter().sum();
-    if total != op.operands.len() as i64 {
-        return Err("operand segments don't add up".into());
-    }
-    segments.try_into().map_err(|_| format!("operand segments {segments:?}"))
-}
-
-fn element(ty: &Type) -> Lowered<DType> {
-    match ty {
-        Type::Scalar(dtype) => Ok(*dtype),
-        Type::Index => Ok(DType::I32),
-        Type::Vector(vector) => match vector.element {
-            ElementType::Data(dtype) => Ok(dtype),
-            other => Err(format!("vector of {other:?}")),
-        },
-        other => Err(format!("type {other:?}")),
-    }
-}
-
-fn result_element(op: &Op) -> Lowered<DType> {
-    element(op.result_types.first().ok_or("no result")?)
-}
-
-/// Extents of a vector; rank 0 for a scalar.
-fn shape(ty: &Type) -> Lowered<Dims> {
-    match ty {
-        Type::Vector(vector) => {
-            Dims::new(&vector.shape).ok_or_else(|| format!("rank {}", vector.shape.len()))
-        }
-        _ => Ok(Dims::ones(0)),
-    }
-}
-
-fn result_dims(op: &Op) -> Lowered<Dims> {
-    shape(op.result_types.first().ok_or("no result")?)
-}
-
-fn memref(ty: &Type) -> Lowered<&MemRefType> {
-    match ty {
-        Type::MemRef(memref) => Ok(memref),
-        other => Err(format!("type {other:?} where a memref belongs")),
-    }
-}
-
-fn memref_dims(ty: &Type) -> Lowered<Dims> {
-    static_dims(memref(ty)?).ok_or_else(|| "memref of dynamic shape".into())
-}
-
-fn data_memref(ty: &Type) -> Lowered<(DType, Dims, MemorySpace)> {
-    let memref = memref(ty)?;
-    let dims = memref_dims(ty)?;
-    match (memref.element, memref.space) {
-        (ElementType::Data(DType::I1), _) => Err("memref of i1".into()),
-        (ElementType::Data(dtype), Some(space)) => Ok((dtype, dims, space)),
-        (_, None) => Err("memref without memory space".into()),
-        (other, _) => Err(format!("memref of {other:?}")),
-    }
-}
-
-/// Extents of a vector access in the memref's rank: a vector of lower rank covers the last dimensions.
-fn window(base: &Dims, vector: &Dims) -> Lowered<Dims> {
-    let lead = base.rank().checked_sub(vector.rank()).ok_or("vector of higher rank than the memref")?;
-    let mut window = Dims::ones(base.rank());
-    for dim in 0..vector.rank() {
-        window.set(lead + dim, vector.get(dim));
-    }
-    Ok(window)
-}
-
-/// Which dimensions of `from` stay in `to`, dropping only extents of 1, outermost first.
-fn squeezed(from: &Dims, to: &Dims) -> Option<Vec<usize>> {
-    let mut drop = from.rank().checked_sub(to.rank())?;
-    let mut kept = Vec::new();
-    for dim in 0..from.rank() {
-        let wanted = to.as_slice().get(kept.len()).map(|&extent| extent as usize);
-        if drop > 0 && from.get(dim) == 1 {
-            drop -= 1;
-        } else if wanted == Some(from.get(dim)) {
-            kept.push(dim);
-        } else {
-            return None;
-        }
-    }
-    (kept.len() == to.rank()).then_some(kept)
 }
 
 fn constant(op: &Op) -> Lowered<Kind> {

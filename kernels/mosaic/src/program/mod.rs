@@ -6,6 +6,7 @@
 mod inst;
 mod lifetime;
 mod lower;
+mod read;
 mod window;
 
 use crate::ir::{Frame, MemRefType};
@@ -78,6 +79,32 @@ impl Program {
     /// Sites of the ops, in the order of the module.
     pub fn sites(&self) -> &[Site] {
         &self.sites
+    }
+
+    /// Which of the ops that are executed at all lie in a block that was entered, given coverage bits: pairs of site and
+    /// whether it was reached, in the order of execution. A block is entered where its branch or loop says so.
+    pub fn reached(&self, coverage: &[u64]) -> Vec<(u32, bool)> {
+        fn inside(block: &Block, entered: bool, hit: &dyn Fn(u32) -> bool, out: &mut Vec<(u32, bool)>) {
+            for inst in &block.insts {
+                out.push((inst.site, entered));
+                match &inst.kind {
+                    Kind::If { then, otherwise, point, .. } => {
+                        inside(then, hit(*point), hit, out);
+                        inside(otherwise, hit(*point + 1), hit, out);
+                    }
+                    Kind::While { before, after, point, .. } => {
+                        inside(before, (0..4).any(|trips| hit(point + trips)), hit, out);
+                        inside(after, (1..4).any(|trips| hit(point + trips)), hit, out);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let hit =
+            |point: u32| coverage.get(point as usize / 64).is_some_and(|word| word >> (point % 64) & 1 == 1);
+        let mut out = Vec::new();
+        inside(&self.body, coverage.iter().any(|&word| word != 0), &hit, &mut out);
+        out
     }
 
     /// Number of grid steps.
