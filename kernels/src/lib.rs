@@ -2,7 +2,6 @@
 //!
 //! Invariant: what is particular to one kernel lives here and nowhere else.
 
-mod base64;
 pub mod call;
 pub mod catalogue;
 pub mod engine;

@@ -10,12 +10,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use countersign_dtype::{Array, DType};
 use countersign_reference::Metadata;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::base64;
 use crate::call::{Call, dtype_name};
 use crate::env::{Environment, Versions};
 use crate::export::Refusal;
@@ -293,7 +294,7 @@ fn metadata_arrays(metadata: &Metadata) -> [(&'static str, Array); 4] {
 }
 
 fn encode(array: &Array) -> Value {
-    Value::String(base64::encode(&array.bytes))
+    Value::String(BASE64_STANDARD.encode(&array.bytes))
 }
 
 #[derive(Deserialize)]
@@ -314,8 +315,8 @@ struct EncodedArray {
 impl EncodedArray {
     fn decode(self) -> Result<Array, WorkerError> {
         let length = Array::byte_len(self.dtype, self.shape.iter().product());
-        match base64::decode(&self.data) {
-            Some(bytes) if bytes.len() == length => Ok(Array { dtype: self.dtype, shape: self.shape, bytes }),
+        match BASE64_STANDARD.decode(&self.data) {
+            Ok(bytes) if bytes.len() == length => Ok(Array { dtype: self.dtype, shape: self.shape, bytes }),
             _ => Err(WorkerError::Unavailable("an output whose bytes don't fit its shape".to_owned())),
         }
     }
