@@ -94,7 +94,7 @@ impl Allocation {
             }
         };
         let mut ranges: Vec<Range<usize>> = Vec::new();
-        if self.shadow.iter().all(|&byte| byte == 0) {
+        if self.shadow.iter().fold(0, |seen, &byte| seen | byte) == 0 {
             return ranges;
         }
         for element in (0..elements).filter(|&element| undefined(element)) {
