@@ -5,6 +5,8 @@
 //!   published tables give 1.5 and 5 for the CPU).
 //! - the order in which a row's weights are summed: MLIR leaves it open; the VM's is stated in `ops/reduce.rs`.
 //! - matrix products: both are chains of fused multiply-adds with k ascending, but XLA may split long ones.
+//!   Where q·k is large (common offsets, saturated scores) exp turns that rounding into many ulps of the weights; the bound
+//!   knows it (eta), so such batches show large ulps and small r.
 //! - denormals: XLA's CPU code flushes them, the VM keeps them (profile `exact`); the interpreter's side of the bound flushes.
 //! - bf16 outputs: where the f32 values straddle a rounding boundary, one step of bf16.
 //!
