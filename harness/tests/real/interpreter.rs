@@ -76,9 +76,7 @@ fn forty_kept_cases_agree_within_the_bound() {
         let flushed = attend(&batch, &variant.options, &blocking, &xla);
         let magnitude = attend(&absolute_v(&batch), &variant.options, &blocking, &Profile::EXACT);
         let kind = (variant.q_dtype, generated.tags.pattern == Pattern::Denormal);
-        let Some((_, difference)) = differences.iter_mut().find(|(known, _)| *known == kind) else {
-            continue;
-        };
+        let (_, difference) = differences.iter_mut().find(|(known, _)| *known == kind).unwrap();
         let width = variant.q_heads * variant.head_dim;
         for (row, status) in reference.rows.iter().enumerate() {
             let RowStatus::Value { .. } = status else { continue };

@@ -6,7 +6,7 @@ use crate::fault::{Stop, Trap};
 use crate::ops::matmul;
 use crate::ops::reduce;
 use crate::ops::scalar::{Binary, Unary};
-use crate::program::{CoverageKind, Inst, Kind, Slot};
+use crate::program::{Inst, Kind, Slot};
 use crate::value::{Dims, Grid, Vector};
 
 use super::exec::{binary_mask, check_division, spread, unary_mask};
@@ -217,10 +217,6 @@ impl Machine {
                 if let Some(mask) = &mask {
                     let on = mask.lanes.lanes.iter().filter(|&&lane| lane != 0).count();
                     let class = if on == 0 { 0 } else { 1 + u32::from(on == mask.lanes.lanes.len()) };
-                    debug_assert!(matches!(
-                        self.program.points[(point + class) as usize].kind,
-                        CoverageKind::Mask(_)
-                    ));
                     self.hit(point + class);
                 }
                 let base = self.view(*base);

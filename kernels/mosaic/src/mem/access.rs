@@ -90,13 +90,7 @@ impl Memory {
             at += width;
             let offset = offset as usize;
             if view.pack == 1 {
-                codec::read(
-                    if dtype.bits() == view.dtype.bits() { view.dtype } else { dtype },
-                    &allocation.bytes,
-                    offset,
-                    stride,
-                    row,
-                );
+                codec::read(view.dtype, &allocation.bytes, offset, stride, row);
                 undefined |= codec::any_undefined(dtype, &allocation.shadow, offset, stride, width);
             } else {
                 undefined |= read_packed(view, allocation, offset, stride, row);

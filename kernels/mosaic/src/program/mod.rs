@@ -112,8 +112,7 @@ impl Program {
         self.grid.iter().map(|&extent| extent.max(0) as u64).product()
     }
 
-    /// Shapes of the operands that the kernel takes (scalar-prefetch operands, then inputs), `None` for an extent that the
-    /// module does not fix because the operand is windowed.
+    /// Number of operands: scalar-prefetch operands, then inputs.
     pub fn operand_count(&self) -> usize {
         self.parameters.iter().filter(|parameter| parameter.is_operand()).count()
     }
