@@ -242,7 +242,9 @@ pub(crate) fn conversion(conversion: Conversion, from: DType, to: DType) -> Opti
             let negate = (from == DType::I1).then_some(Unary::Negate);
             negate.into_iter().chain([Unary::IntToFloat]).chain(narrow(to)).collect()
         }
-        Conversion::FPToSI if from.is_float() && to == DType::I32 => vec![Unary::FloatToInt],
+        Conversion::FPToSI if from.is_float() && !to.is_float() && to != DType::I1 => {
+            [Unary::FloatToInt].into_iter().chain(clamp(to)).collect()
+        }
         Conversion::IndexCast if !from.is_float() && !to.is_float() => Vec::new(),
         Conversion::Bitcast if from.bits() == to.bits() && from != DType::I1 => {
             to_bits(from).into_iter().chain(from_bits(to)).collect()
@@ -258,6 +260,18 @@ pub(crate) fn conversion(conversion: Conversion, from: DType, to: DType) -> Opti
         | Conversion::Bitcast => return None,
     };
     Some(steps)
+}
+
+/// Saturation of an i32 lane to a narrower integer type.
+fn clamp(to: DType) -> Option<Unary> {
+    match to {
+        DType::I16 => Some(Unary::Clamp16),
+        DType::I8 => Some(Unary::Clamp8),
+        DType::I4 => Some(Unary::Clamp4),
+        DType::F32 | DType::Bf16 | DType::F16 | DType::F8E4M3FN | DType::F8E5M2 | DType::I32 | DType::I1 => {
+            None
+        }
+    }
 }
 
 /// From a lane of `dtype` to its bits as a sign-extended integer.

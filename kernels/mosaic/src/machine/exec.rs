@@ -214,6 +214,9 @@ pub(super) fn unary_mask(op: Unary, mask: u32) -> u32 {
         | Unary::RoundF8E5M2
         | Unary::IntToFloat
         | Unary::FloatToInt
+        | Unary::Clamp16
+        | Unary::Clamp8
+        | Unary::Clamp4
         | Unary::Bf16Bits
         | Unary::Bf16FromBits
         | Unary::F16Bits

@@ -31,15 +31,18 @@ pub(crate) fn matmul(
 ) -> Vector {
     let round = mode == MatmulMode::Bf16x1 && !op.exact;
     let (rows, columns, depth) = (op.to.get(0), op.to.get(1), op.lhs_dims.get(op.lhs_contracts));
-    let mut prepare = |grid: &Grid, dims, transpose: bool| {
+    let mut prepare = |grid: &Grid, dims, integers: bool, transpose: bool| {
         let mut full = grid.expand(dims, pool);
+        if integers {
+            full = Unary::IntToFloat.grid(pool, &full);
+        }
         if round {
             full = Unary::RoundBf16.grid(pool, &full);
         }
         if transpose { transposed(&full, dims.get(0), dims.get(1), pool) } else { full }
     };
-    let a = prepare(&lhs.lanes, &op.lhs_dims, op.lhs_contracts == 0);
-    let b = prepare(&rhs.lanes, &op.rhs_dims, op.rhs_contracts == 1);
+    let a = prepare(&lhs.lanes, &op.lhs_dims, op.lhs_integers, op.lhs_contracts == 0);
+    let b = prepare(&rhs.lanes, &op.rhs_dims, op.rhs_integers, op.rhs_contracts == 1);
     let start = accumulator.lanes.expand(&op.to, pool);
     let mut out = pool.take(op.to.len());
     out.copy_from_slice(&start.lanes);

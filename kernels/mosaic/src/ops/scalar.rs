@@ -77,6 +77,10 @@ unary_ops! {
     IntToFloat => |a: u32| (a as i32 as f32).to_bits(),
     /// Towards zero; saturates, NaN gives 0.
     FloatToInt => |a| (f(a) as i32) as u32,
+    /// Saturates to 16, 8, 4 bits.
+    Clamp16 => |a: u32| (a as i32).clamp(-1 << 15, (1 << 15) - 1) as u32,
+    Clamp8 => |a: u32| (a as i32).clamp(-1 << 7, (1 << 7) - 1) as u32,
+    Clamp4 => |a: u32| (a as i32).clamp(-1 << 3, (1 << 3) - 1) as u32,
     /// The bits of an f32 lane that holds a bf16, as a sign-extended 16-bit integer, and back.
     Bf16Bits => |a: u32| ((a as i32) >> 16) as u32,
     Bf16FromBits => |a: u32| a << 16,

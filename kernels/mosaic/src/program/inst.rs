@@ -173,6 +173,9 @@ pub(crate) struct Matmul {
     /// The contracted dimension of each operand (0 or 1).
     pub(crate) lhs_contracts: usize,
     pub(crate) rhs_contracts: usize,
+    /// An operand of integers of at most 16 bits meets one of floats: its values enter as f32, exactly.
+    pub(crate) lhs_integers: bool,
+    pub(crate) rhs_integers: bool,
     /// Operands of the product are exact in f32 whatever the mode (asked for by the module).
     pub(crate) exact: bool,
     pub(crate) to: Dims,

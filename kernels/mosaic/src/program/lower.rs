@@ -570,10 +570,11 @@ fn matmul(op: &Op) -> Lowered<Matmul> {
         Some(other) => return Err(format!("precision {other:?}")),
     };
     let [lhs, rhs, accumulator] = op.operands.as_slice() else { return Err("not three operands".into()) };
-    for ty in &op.operand_types[..2] {
-        if !element(ty)?.is_float() {
-            return Err("integer matmul".into());
-        }
+    let integers = |dtype: DType| matches!(dtype, DType::I16 | DType::I8 | DType::I4);
+    let (lhs_type, rhs_type) = (element(&op.operand_types[0])?, element(&op.operand_types[1])?);
+    let mixed = |dtype: DType, other: DType| dtype.is_float() || integers(dtype) && other.is_float();
+    if !mixed(lhs_type, rhs_type) || !mixed(rhs_type, lhs_type) {
+        return Err(format!("product of {} and {}", lhs_type.name(), rhs_type.name()));
     }
     let (lhs_dims, rhs_dims, to) =
         (shape(&op.operand_types[0])?, shape(&op.operand_types[1])?, result_dims(op)?);
@@ -595,6 +596,8 @@ fn matmul(op: &Op) -> Lowered<Matmul> {
         rhs_dims,
         lhs_contracts,
         rhs_contracts,
+        lhs_integers: integers(lhs_type),
+        rhs_integers: integers(rhs_type),
         exact,
         to,
     })

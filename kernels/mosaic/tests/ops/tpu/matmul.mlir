@@ -87,3 +87,18 @@
   %y = "tpu.matmul"(%a, %v, %z) {dimension_numbers = #tpu.dot_dimension_numbers<[1], [1], [0], [0], [0, 0, 1, 0], [], []>, transpose_lhs = false, transpose_rhs = false} : (vector<2x2xf32>, vector<2x2xf32>, vector<2x2xf32>) -> vector<2x2xf32>
   "func.return"(%y) : (vector<2x2xf32>) -> ()
 }) {window_params = [{}], sym_name = "main"} : () -> ()
+// -----
+// Integers meet floats by value: bf16 times i8, f32 times i4.
+// expect 0: f32 -126.0 254.5
+// expect 1: f32 -8.75 5.0
+"func.func"() ({
+  %a = "arith.constant"() {value = dense<[[1.0, 0.5]]> : vector<1x2xbf16>} : () -> vector<1x2xbf16>
+  %b = "arith.constant"() {value = dense<[[-128, 127], [4, -1]]> : vector<2x2xi8>} : () -> vector<2x2xi8>
+  %c = "arith.constant"() {value = dense<[[0.0, 128.0]]> : vector<1x2xf32>} : () -> vector<1x2xf32>
+  %d = "arith.constant"() {value = dense<[[1.0, 0.25]]> : vector<1x2xf32>} : () -> vector<1x2xf32>
+  %e = "arith.constant"() {value = dense<[[-8, 7], [-3, -8]]> : vector<2x2xi4>} : () -> vector<2x2xi4>
+  %z = "arith.constant"() {value = dense<0.0> : vector<1x2xf32>} : () -> vector<1x2xf32>
+  %x = "tpu.matmul"(%a, %b, %c) {dimension_numbers = #tpu.dot_dimension_numbers<[1], [0], [0], [1], [0, 0, 1, 1], [], []>, transpose_lhs = false, transpose_rhs = false} : (vector<1x2xbf16>, vector<2x2xi8>, vector<1x2xf32>) -> vector<1x2xf32>
+  %y = "tpu.matmul"(%d, %e, %z) {dimension_numbers = #tpu.dot_dimension_numbers<[1], [0], [0], [1], [0, 0, 1, 1], [], []>, transpose_lhs = false, transpose_rhs = false} : (vector<1x2xf32>, vector<2x2xi4>, vector<1x2xf32>) -> vector<1x2xf32>
+  "func.return"(%x, %y) : (vector<1x2xf32>, vector<1x2xf32>) -> ()
+}) {sym_name = "main"} : () -> ()
