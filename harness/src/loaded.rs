@@ -11,6 +11,7 @@ use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, VmEngine};
 use countersign_kernels::export::{ExportResult, Exported};
 use countersign_kernels::rpa::bind::Bound;
+use countersign_kernels::rpa::facts;
 use countersign_mosaic::ir::Frame;
 use countersign_mosaic::{Program, parse};
 use countersign_reference::Batch;
@@ -42,8 +43,18 @@ impl Loaded {
         exports: Vec<ExportResult>,
         unpinned: bool,
     ) -> Loaded {
-        let programs = exports.into_iter().map(load).collect();
+        let programs: Vec<_> = exports.into_iter().map(load).collect();
+        let tuned = |(variant, program): (&Variant, &Result<VariantProgram, String>)| match program {
+            Ok(loaded) => facts::tuned(variant, &loaded.program),
+            Err(_) => variant.clone(),
+        };
+        let variants = variants.iter().zip(&programs).map(tuned).collect();
         Loaded { kernel: kernel.clone(), variants, programs, unpinned }
+    }
+
+    /// Where the variant of that call is among [`Subject::variants`], whose block sizes are all known.
+    pub fn position(&self, variant: &Variant) -> Option<usize> {
+        self.variants.iter().position(|loaded| loaded.same_call(variant))
     }
 
     /// Variants that couldn't be loaded, each with the reason.

@@ -3,7 +3,7 @@
 //! Invariant: total over all metadata; no line that we compose is wider than [`WIDTH`] columns. It describes and doesn't
 //! judge: verdicts are given to it as lines.
 
-use countersign_kernels::Variant;
+use countersign_kernels::{Blocks, Variant};
 use countersign_reference::Metadata;
 
 use crate::case::Case;
@@ -72,7 +72,7 @@ pub fn table(case: &Case, variant: &Variant, verdicts: &[String]) -> String {
 }
 
 fn blocks(variant: &Variant) -> Option<String> {
-    let (queries, pages) = (variant.queries_per_block?, variant.pages_per_block?);
+    let Blocks { queries, pages } = variant.blocks()?;
     Some(format!("query block of {queries} rows, KV block of {pages} pages"))
 }
 

@@ -46,6 +46,8 @@ pub struct PythonEntry {
     pub static_validator: Option<String>,
     /// Check of metadata values.
     pub dynamic_validator: Option<String>,
+    /// The module's own reference.
+    pub reference: Option<String>,
     /// Requirements that decide the kernel's code, e.g. `jax==0.10.2`; the exporter's locked list follows from them.
     pub packages: Vec<String>,
 }
@@ -320,6 +322,7 @@ impl TryFrom<VariantText> for Variant {
             pages_per_seq: text.pages_per_seq,
             pages_per_block: text.pages_per_block,
             queries_per_block: text.queries_per_block,
+            tuned: None,
             options: Options {
                 sm_scale: text.sm_scale as f32,
                 sliding_window: text.sliding_window,

@@ -12,4 +12,4 @@ pub mod rpa;
 pub mod variant;
 pub mod worker;
 
-pub use variant::{Generation, Variant};
+pub use variant::{Blocks, Generation, Variant};

@@ -53,6 +53,15 @@ impl Generation {
     }
 }
 
+/// The sizes of the blocks that a kernel works in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Blocks {
+    /// Pages per KV block.
+    pub pages: usize,
+    /// Queries per query block.
+    pub queries: usize,
+}
+
 /// The static side of a call of a ragged paged attention kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
@@ -78,12 +87,27 @@ pub struct Variant {
     pub q_dtype: DType,
     /// Element type of the cache.
     pub kv_dtype: DType,
-    /// Pages per KV block; `None` leaves the choice to the kernel's tuning table.
+    /// Pages per KV block; `None` leaves the choice of both block sizes to the kernel's tuning table.
     pub pages_per_block: Option<usize>,
     /// Queries per query block; `None` as above.
     pub queries_per_block: Option<usize>,
+    /// What the tuning table chose, once that is known: it is read off the lowered module, and decides nothing itself.
+    pub tuned: Option<Blocks>,
     /// Options of attention.
     pub options: Options,
     /// Generation lowered for.
     pub generation: Generation,
+}
+
+impl Variant {
+    /// The block sizes; `None` where the tuning table chooses and its choice isn't known yet.
+    pub fn blocks(&self) -> Option<Blocks> {
+        let asked = || Some(Blocks { pages: self.pages_per_block?, queries: self.queries_per_block? });
+        self.tuned.or_else(asked)
+    }
+
+    /// Whether both stand for the same call: all but what the tuning table is known to choose.
+    pub fn same_call(&self, other: &Variant) -> bool {
+        Variant { tuned: other.tuned, ..self.clone() } == *other
+    }
 }

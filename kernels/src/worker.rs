@@ -101,7 +101,7 @@ pub struct InterpretOptions {
     pub eager_copies: bool,
 }
 
-/// What the interpreter made of a call.
+/// What the interpreter, or the kernel's own reference, made of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Interpreted {
     /// It ran to the end.
@@ -110,6 +110,8 @@ pub enum Interpreted {
         outputs: Vec<Array>,
         /// Whether there was a race, where it was asked to look.
         race: Option<bool>,
+        /// How long the call took in the process, encoding apart.
+        elapsed: Duration,
     },
     /// It raised.
     Raised(Refusal),
@@ -201,13 +203,31 @@ impl Worker {
     ) -> Result<Interpreted, WorkerError> {
         let values: Value = values.iter().map(|(name, array)| ((*name).to_owned(), encode(array))).collect();
         let dma = if options.eager_copies { "eager" } else { "on_wait" };
-        let question = json!({
+        self.run(json!({
             "kind": "interpret", "call": call, "values": values, "detect_races": options.detect_races, "dma": dma
-        });
+        }))
+    }
+
+    /// Runs `function`, the reference that the kernel's own module has, on `values`.
+    ///
+    /// # Errors
+    /// Where there is no answer.
+    pub fn reference(
+        &mut self,
+        call: &Call,
+        function: &str,
+        values: &[(&str, &Array)],
+    ) -> Result<Interpreted, WorkerError> {
+        let values: Value = values.iter().map(|(name, array)| ((*name).to_owned(), encode(array))).collect();
+        self.run(json!({"kind": "reference", "call": call, "values": values, "function": function}))
+    }
+
+    fn run(&mut self, question: Value) -> Result<Interpreted, WorkerError> {
         match self.ask(question, self.timeouts.interpret)? {
-            Outcome::Ran { outputs, race } => {
+            Outcome::Ran { outputs, race, seconds } => {
                 let outputs = outputs.into_iter().map(EncodedArray::decode).collect::<Result<_, _>>()?;
-                Ok(Interpreted::Ran { outputs, race })
+                let elapsed = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+                Ok(Interpreted::Ran { outputs, race, elapsed })
             }
             Outcome::Raised(refusal) => Ok(Interpreted::Raised(refusal)),
         }
@@ -300,7 +320,7 @@ fn encode(array: &Array) -> Value {
 #[derive(Deserialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 enum Outcome {
-    Ran { outputs: Vec<EncodedArray>, race: Option<bool> },
+    Ran { outputs: Vec<EncodedArray>, race: Option<bool>, seconds: f64 },
     Raised(Refusal),
 }
 

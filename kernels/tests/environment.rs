@@ -46,6 +46,7 @@ fn tiny() -> Variant {
         kv_dtype: DType::F32,
         pages_per_block: Some(1),
         queries_per_block: Some(8),
+        tuned: None,
         options: Options {
             sm_scale: 0.7,
             sliding_window: None,
@@ -185,7 +186,7 @@ fn the_worker_answers_for_the_real_kernel() {
     values.extend(integers.iter().map(|(name, array)| (*name, array)));
     let options = InterpretOptions { detect_races: true, ..Default::default() };
     let answer = worker.interpret(&call, &values, options).unwrap();
-    let Interpreted::Ran { outputs, race } = answer else { panic!("{answer:?}") };
+    let Interpreted::Ran { outputs, race, .. } = answer else { panic!("{answer:?}") };
     assert_eq!((outputs.len(), race), (1, Some(false)));
     let row = |token: usize| -> Vec<f32> {
         let bytes = &outputs[0].bytes[token * 1024..(token + 1) * 1024];

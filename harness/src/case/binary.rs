@@ -241,6 +241,7 @@ fn restore_variant(inline: InlineRecord) -> Result<Variant, CaseError> {
         kv_dtype: restore_dtype(&inline.kv_dtype)?,
         pages_per_block: inline.pages_per_block,
         queries_per_block: inline.queries_per_block,
+        tuned: None,
         options: Options {
             sm_scale: inline.sm_scale,
             sliding_window: inline.sliding_window,

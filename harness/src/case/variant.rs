@@ -90,6 +90,7 @@ pub(crate) fn read_variant(mut table: Table<'_>) -> Result<Variant, CaseError> {
         kv_dtype,
         pages_per_block,
         queries_per_block,
+        tuned: None,
         options,
         generation,
     })

@@ -5,6 +5,7 @@
 //!
 //! Invariant: decides nothing about cases; every command is arguments, a call of the library, and its result shown.
 
+mod bench;
 mod console;
 mod fuzz;
 mod kernels;
@@ -44,6 +45,8 @@ enum Command {
     Replay(replay::Arguments),
     /// Show a case: its batch as a table, the rules that it breaks, and what the validators say.
     Show(show::Arguments),
+    /// Time the VM, JAX's interpreter, our reference and JAX's on the same cases.
+    Bench(bench::Arguments),
     /// List, show and export the kernels of the catalogue.
     Kernels(kernels::Arguments),
     /// Prepare the Python environment now; otherwise it is prepared when first needed.
@@ -69,6 +72,7 @@ pub fn main() -> ExitCode {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Kernels(arguments) => kernels::run(&arguments),
         Command::Setup(arguments) => setup::run(&arguments),
     });

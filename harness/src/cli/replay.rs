@@ -172,12 +172,16 @@ fn replay_kernel(
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
-        let position = loaded.variants().iter().position(|variant| *variant == item.variant);
+        let position = loaded.position(&item.variant);
+        let mut item = (*item).clone();
+        if let Some(position) = position {
+            item.variant = loaded.variants()[position].clone();
+        }
         let engine: Option<&mut dyn Engine> = match position.and_then(|position| engines.get_mut(position)) {
             Some(engine) => Some(engine.as_mut()),
             None => None,
         };
-        replay.case(loaded.kernel(), item, engine, &mut validator);
+        replay.case(loaded.kernel(), &item, engine, &mut validator);
     }
     engines.iter().map(|engine| engine.coverage().to_vec()).collect()
 }

@@ -5,6 +5,7 @@
 //! a variant can show has a batch that shows it.
 
 use countersign_kernels::Variant;
+use countersign_kernels::rpa::facts;
 use countersign_reference::Metadata;
 
 /// A length of a batch.
@@ -282,8 +283,8 @@ impl BoundaryClass {
 
     /// The classes that a batch is of.
     pub fn observe(variant: &Variant, metadata: &Metadata) -> Vec<BoundaryClass> {
-        let facts = Facts::new(variant, metadata);
-        BoundaryClass::ALL.into_iter().filter(|class| class.holds(&facts)).collect()
+        let observed = Facts::new(variant, metadata);
+        BoundaryClass::ALL.into_iter().filter(|class| class.holds(&observed)).collect()
     }
 
     fn holds(self, facts: &Facts<'_>) -> bool {
@@ -317,15 +318,17 @@ fn window(variant: &Variant) -> Option<usize> {
 }
 
 fn not_multiple(variant: &Variant) -> bool {
-    variant.pages_per_block.is_some_and(|block| block > 0 && !variant.pages_per_seq.is_multiple_of(block))
+    variant
+        .blocks()
+        .is_some_and(|blocks| blocks.pages > 0 && !variant.pages_per_seq.is_multiple_of(blocks.pages))
 }
 
 /// A unit's size in tokens, if the variant fixes it and it is at least 2.
 pub(super) fn unit_size(variant: &Variant, unit: Unit) -> Option<usize> {
     let size = match unit {
         Unit::Page => Some(variant.page_size),
-        Unit::QueryBlock => variant.queries_per_block,
-        Unit::KvBlock => variant.pages_per_block.map(|pages| pages.saturating_mul(variant.page_size)),
+        Unit::QueryBlock => variant.blocks().map(|blocks| blocks.queries),
+        Unit::KvBlock => facts::kv_block(variant),
         Unit::Lanes => Some(128),
     };
     size.filter(|&size| size >= 2)

@@ -11,7 +11,7 @@
 //! Invariant: parsing and evaluation are total: any text gives a predicate or an error with a place, any batch a truth value.
 
 use countersign_kernels::Variant;
-use countersign_kernels::rpa::facts::grid;
+use countersign_kernels::rpa::facts::{grid, kv_block};
 use countersign_reference::Metadata;
 use winnow::LocatingSlice;
 use winnow::ascii::{digit1, multispace0};
@@ -71,9 +71,9 @@ impl Facts {
             size(variant.pages),
             size(page_size),
             size(*pages_per_seq),
-            variant.pages_per_block.and_then(size),
-            variant.pages_per_block.and_then(|pages| size(pages * page_size)),
-            variant.queries_per_block.and_then(size),
+            variant.blocks().and_then(|blocks| size(blocks.pages)),
+            kv_block(variant).and_then(size),
+            variant.blocks().and_then(|blocks| size(blocks.queries)),
             grid(variant).and_then(|[head_blocks, _]| size(head_blocks)),
             variant.options.sliding_window.map(i64::from),
             size(variant.q_heads),

@@ -21,6 +21,7 @@ pub(crate) fn variant(q_dtype: DType, kv_dtype: DType) -> Variant {
         kv_dtype,
         pages_per_block: Some(2),
         queries_per_block: Some(8),
+        tuned: None,
         options: Options {
             sm_scale: 0.088_388_346,
             sliding_window: None,

@@ -7,6 +7,7 @@
 mod command;
 mod edits;
 mod interpreter;
+mod shapes;
 mod threads;
 mod unpinned;
 
@@ -18,6 +19,7 @@ use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
 use countersign_kernels::engine::{Engine, VmEngine};
 use countersign_kernels::env::{Environment, Silent};
 use countersign_kernels::export::{Exported, export};
+use countersign_kernels::rpa::facts;
 use countersign_mosaic::ir::Module;
 use countersign_mosaic::{Program, parse};
 
@@ -27,7 +29,7 @@ pub struct Real {
     pub environment: Environment,
     /// Its entry in the catalogue.
     pub kernel: KernelEntry,
-    /// The small tier.
+    /// The small tier, with the block sizes that the tuning table chose.
     pub variants: Vec<Variant>,
     /// One export per variant.
     pub exported: Vec<Exported>,
@@ -45,7 +47,11 @@ pub fn real() -> &'static Real {
         let entry_point = format!("{}:{}", kernel.python.module, kernel.python.entry_point);
         let exported = export(&environment, &entry_point, &variants, &Silent).unwrap();
         let exported: Vec<Exported> = exported.into_iter().map(Result::unwrap).collect();
-        let modules = exported.iter().map(|exported| parse(&exported.mlir).unwrap()).collect();
+        let modules: Vec<Module> = exported.iter().map(|exported| parse(&exported.mlir).unwrap()).collect();
+        let tuned = |(variant, module): (&Variant, &Module)| {
+            facts::tuned(variant, &Program::lower(module, 1).unwrap())
+        };
+        let variants = variants.iter().zip(&modules).map(tuned).collect();
         Real { environment, kernel, variants, exported, modules }
     })
 }

@@ -5,7 +5,8 @@ Requests are `{"id", "kind", …}`; every answer carries the request's id and `o
     hello                                → versions
     validate  {call, values}             → {static: verdict, dynamic: verdict | null}
     trace     {call}                     → {outcome: lowers | refused, …}
-    interpret {call, values, detect_races, dma} → {outcome: ran | raised, outputs, race}
+    interpret {call, values, detect_races, dma} → {outcome: ran | raised, outputs, race, seconds}
+    reference {call, values, function} → {outcome: ran | raised, outputs, race: null, seconds}
 
 `values` maps operand names to base64 bytes, typed by the call. `{"ok": false, "error"}` means that the request was wrong
 or that we failed; nothing a kernel or validator does ends the process.
@@ -17,6 +18,7 @@ import inspect
 import json
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any, TextIO
@@ -69,9 +71,9 @@ def validate(request: Answer) -> Answer:
     operands = [
         jnp.asarray(values[operand.name]) if operand.name in values else operand.abstract() for operand in call.operands
     ]
-    static = _verdict(kernel, "static_validate_inputs", operands, call.options)
+    static = _verdict(kernel, "static_validate_inputs", operands, call)
     accepted = static["verdict"] == "accepts"
-    dynamic = _verdict(kernel, "dynamic_validate_inputs", operands, call.options) if accepted else None
+    dynamic = _verdict(kernel, "dynamic_validate_inputs", operands, call) if accepted else None
     return {"static": static, "dynamic": dynamic}
 
 
@@ -91,13 +93,10 @@ def trace(request: Answer) -> Answer:
 def interpret(request: Answer) -> Answer:
     """The kernel's outputs on JAX's interpreter, or what it raised; `race` is null unless asked for."""
     call, kernel = _call(request)
-    values = _values(call, request["values"])
-    missing = [operand.name for operand in call.operands if operand.name not in values]
-    if missing:
-        raise BadCall(f"no values for {', '.join(missing)}")
+    operands = _operands(call, request)
     detect_races = bool(request.get("detect_races", False))
-    operands = [jnp.asarray(values[operand.name]) for operand in call.operands]
     _fresh_caches(call)
+    start = time.perf_counter()
     try:
         with (
             kernel.static_validation(call.skip_static_validation),
@@ -108,7 +107,22 @@ def interpret(request: Answer) -> Answer:
             race = interpreter.races_found() if detect_races else None
     except Exception as error:  # whatever the kernel or the interpreter raises is the outcome
         return {"outcome": "raised", **failure.describe(error, kernel.file), **interpreter.describe(error)}
-    return {"outcome": "ran", "outputs": [arrays.encode(output) for output in outputs], "race": race}
+    return _ran(outputs, race, start)
+
+
+def reference(request: Answer) -> Answer:
+    """The outputs of the kernel's own reference, a function of its module called `function`, or what it raised."""
+    call, kernel = _call(request)
+    operands = _operands(call, request)
+    function = getattr(kernel.source, request["function"], None)
+    if function is None:
+        raise BadCall(f"{kernel.source.__name__} has no {request['function']}")
+    start = time.perf_counter()
+    try:
+        outputs = [np.asarray(output) for output in jax.tree.leaves(function(*operands, **_known(function, call)))]
+    except Exception as error:  # what it raises is the outcome
+        return {"outcome": "raised", **failure.describe(error, kernel.file)}
+    return _ran(outputs, None, start)
 
 
 KINDS: dict[str, Callable[[Answer], Answer]] = {
@@ -116,12 +130,32 @@ KINDS: dict[str, Callable[[Answer], Answer]] = {
     "validate": validate,
     "trace": trace,
     "interpret": interpret,
+    "reference": reference,
 }
+
+
+def _ran(outputs: list[np.ndarray], race: bool | None, start: float) -> Answer:
+    seconds = time.perf_counter() - start
+    return {"outcome": "ran", "outputs": [arrays.encode(output) for output in outputs], "race": race, "seconds": seconds}
 
 
 def _call(request: Answer) -> tuple[Call, Kernel]:
     call = Call.from_json(request["call"])
     return call, call.kernel()
+
+
+def _operands(call: Call, request: Answer) -> list[jax.Array]:
+    values = _values(call, request["values"])
+    missing = [operand.name for operand in call.operands if operand.name not in values]
+    if missing:
+        raise BadCall(f"no values for {', '.join(missing)}")
+    return [jnp.asarray(values[operand.name]) for operand in call.operands]
+
+
+def _known(function: Callable[..., Any], call: Call) -> dict[str, Any]:
+    """The call's options that `function` takes."""
+    known = inspect.signature(function).parameters
+    return {option: value for option, value in call.options.items() if option in known}
 
 
 def _values(call: Call, encoded: dict[str, str]) -> dict[str, np.ndarray]:
@@ -132,13 +166,12 @@ def _values(call: Call, encoded: dict[str, str]) -> dict[str, np.ndarray]:
     return {name: arrays.decode(known[name].dtype, list(known[name].shape), data) for name, data in encoded.items()}
 
 
-def _verdict(kernel: Kernel, name: str, operands: list[Any], options: dict[str, Any]) -> Answer:
+def _verdict(kernel: Kernel, name: str, operands: list[Any], call: Call) -> Answer:
     check = kernel.validator(name)
     if check is None:
         raise BadCall(f"{kernel.source.__name__} has no {name}")
-    known = inspect.signature(check).parameters
     try:
-        check(*operands, **{option: value for option, value in options.items() if option in known})
+        check(*operands, **_known(check, call))
     except Exception as error:  # what a validator raises is its verdict
         verdict = "refuses" if failure.is_deliberate(error, kernel.file) else "crashes"
         return {"verdict": verdict, **failure.describe(error, kernel.file)}

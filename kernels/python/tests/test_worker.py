@@ -144,3 +144,19 @@ def test_process_keeps_its_standard_output_clean_and_ends_with_its_input(call: d
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0
     assert [(answer["id"], answer["ok"]) for answer in answers] == [(1, True), (None, False), (2, True)]
+
+
+def test_the_kernels_own_reference_runs_and_is_timed(call: dict[str, Any], batch: Batch) -> None:
+    answer = ask("reference", call=call, values=encode(batch), function="ref_ragged_paged_attention")
+    assert answer["outcome"] == "ran"
+    assert answer["seconds"] > 0
+    known = {option: value for option, value in worker.Call.from_json(call).options.items() if "per_block" not in option}
+    expected = ref_ragged_paged_attention(*(jnp.asarray(batch[operand["name"]]) for operand in call["operands"]), **known)
+    (output,) = answer["outputs"]
+    np.testing.assert_array_equal(arrays.decode(output["dtype"], output["shape"], output["data"]), np.asarray(expected))
+
+
+def test_an_unknown_reference_is_a_bad_request(call: dict[str, Any], batch: Batch) -> None:
+    answer = ask("reference", call=call, values=encode(batch), function="nothing")
+    assert not answer["ok"]
+    assert "nothing" in answer["error"]

@@ -161,7 +161,7 @@ pub fn owned_output(variant: &Variant, metadata: &Metadata) -> Range<usize> {
 ///
 /// Four times that where it costs at most [`FUEL_CAP`], and never less than once, which is generous by itself.
 pub fn fuel(variant: &Variant, metadata: &Metadata, ops: u64) -> u64 {
-    let queries = variant.queries_per_block.unwrap_or(1).max(1);
+    let queries = variant.blocks().map_or(1, |blocks| blocks.queries).max(1);
     let [head_blocks, query_blocks] =
         facts::grid(variant).unwrap_or([variant.kv_heads.max(1), variant.tokens.div_ceil(queries)]);
     let kv_block = facts::kv_block(variant).unwrap_or(variant.page_size).max(1);

