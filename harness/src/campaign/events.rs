@@ -1,10 +1,11 @@
 //! The event log and the stored findings of a run: written as things happen, so that a kill loses at most the case in
 //! flight.
 //!
-//! Invariant: `events.jsonl` is only ever appended to, one JSON object a line, each written whole.
+//! Invariant: `events.jsonl` is only ever appended to, one JSON object a line, each written whole. What it announces is
+//! there: a stored case appears whole, before its event, also where an earlier run stored one of that name.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -31,7 +32,17 @@ impl EventLog {
     /// The folder or the file can't be written.
     pub fn open(out: &Path) -> io::Result<EventLog> {
         fs::create_dir_all(out.join(FINDINGS_FOLDER))?;
-        let file = OpenOptions::new().create(true).append(true).open(out.join("events.jsonl"))?;
+        let path = out.join("events.jsonl");
+        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        // What a full disk or a power cut left of a line stays, on a line of its own.
+        if file.seek(SeekFrom::End(0))? > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            let mut last = [0];
+            file.read_exact(&mut last)?;
+            if last != *b"\n" {
+                file.write_all(b"\n")?;
+            }
+        }
         Ok(EventLog { out: out.to_owned(), file })
     }
 
@@ -68,7 +79,7 @@ impl EventLog {
     /// A file can't be written.
     pub fn finding(&mut self, found: &Found, text: &str) -> io::Result<()> {
         let name = file_name(found);
-        fs::write(self.out.join(&name), text)?;
+        write_whole(&self.out.join(&name), text.as_bytes())?;
         self.event(
             "finding",
             json!({
@@ -80,6 +91,21 @@ impl EventLog {
             }),
         )
     }
+}
+
+/// Writes a file that nobody ever sees in part: a kill leaves the old one, or none.
+///
+/// # Errors
+/// The file can't be written.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let temporary = PathBuf::from(temporary);
+    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary); // the error at hand is the one to report
+    }
+    written
 }
 
 /// Where a finding's case is stored, relative to the run's folder.
@@ -100,5 +126,22 @@ mod tests {
         }
         let text = fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
         assert_eq!(text, "{\"event\":\"started\",\"seed\":1}\n{\"event\":\"started\",\"seed\":2}\n");
+    }
+
+    #[test]
+    fn half_a_line_spoils_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("events.jsonl"), "{\"event\":\"fin").unwrap();
+        EventLog::open(folder.path()).unwrap().event("started", json!({})).unwrap();
+        let text = fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
+        assert_eq!(text, "{\"event\":\"fin\n{\"event\":\"started\"}\n");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("taken")).unwrap();
+        assert!(write_whole(&folder.path().join("taken"), b"text").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

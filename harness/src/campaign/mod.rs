@@ -19,7 +19,7 @@ use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::engine::Engine;
 use countersign_kernels::rpa::contract::Keeping;
 
-pub use events::{EventLog, FINDINGS_FOLDER};
+pub use events::{EventLog, FINDINGS_FOLDER, write_whole};
 pub use progress::Progress;
 pub use report::{exit_code, finish, stack_lines, status, tool};
 pub use totals::{Found, Totals};

@@ -271,12 +271,7 @@ impl Case {
     /// If the metadata doesn't have the variant's shapes, the pattern is unknown, a patch names an element that the batch
     /// doesn't own, the arrays are absurdly large, or the checksum differs.
     pub fn batch(&self, variant: &Variant) -> Result<Batch, CaseError> {
-        check_size(variant)?;
-        self.check_shapes(variant)?;
-        let pattern = Pattern::from_name(&self.payload.pattern).ok_or_else(|| {
-            let names: Vec<&str> = Pattern::ALL.iter().map(|pattern| pattern.name()).collect();
-            CaseError::new(format!("unknown pattern `{}`; known: {}", self.payload.pattern, names.join(", ")))
-        })?;
+        let pattern = self.check(variant)?;
         let (mut q, mut kv_pages) = payload::fill(variant, &self.metadata, pattern, self.payload.seed);
         for patch in &self.payload.patches {
             self.apply(patch, variant, &mut q, &mut kv_pages)?;
@@ -291,6 +286,19 @@ impl Case {
             ))),
             _ => Ok(batch),
         }
+    }
+
+    /// What [`Case::batch`] checks before it allocates anything; the payload's pattern.
+    ///
+    /// # Errors
+    /// As [`Case::batch`], patches and checksum apart.
+    pub fn check(&self, variant: &Variant) -> Result<Pattern, CaseError> {
+        check_size(variant)?;
+        self.check_shapes(variant)?;
+        Pattern::from_name(&self.payload.pattern).ok_or_else(|| {
+            let names: Vec<&str> = Pattern::ALL.iter().map(|pattern| pattern.name()).collect();
+            CaseError::new(format!("unknown pattern `{}`; known: {}", self.payload.pattern, names.join(", ")))
+        })
     }
 
     fn check_shapes(&self, variant: &Variant) -> Result<(), CaseError> {
@@ -363,21 +371,29 @@ impl Case {
 
 /// Refuses arrays that no test needs, before anything is allocated.
 fn check_size(variant: &Variant) -> Result<(), CaseError> {
-    let extents = |dims: &[usize]| {
-        let product = dims.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim));
-        product.filter(|&product| 0 < product && product <= MAX_ELEMENTS)
-    };
     let v = variant;
-    let arrays = [
-        ("q", extents(&[v.tokens, v.q_heads, v.head_dim])),
-        ("kv_pages", extents(&[v.pages, v.page_size, 2, v.kv_heads, v.head_dim])),
-        ("page_indices", extents(&[v.max_seqs, v.pages_per_seq])),
+    let arrays: [(&str, &[(&str, usize)]); 3] = [
+        ("q", &[("tokens", v.tokens), ("q_heads", v.q_heads), ("head_dim", v.head_dim)]),
+        (
+            "kv_pages",
+            &[
+                ("pages", v.pages),
+                ("page_size", v.page_size),
+                ("2 * kv_heads", v.kv_heads.saturating_mul(2)),
+                ("head_dim", v.head_dim),
+            ],
+        ),
+        ("page_indices", &[("max_seqs", v.max_seqs), ("pages_per_seq", v.pages_per_seq)]),
     ];
-    for (name, elements) in arrays {
-        if elements.is_none() {
+    for (name, extents) in arrays {
+        let elements = extents.iter().try_fold(1usize, |product, (_, extent)| product.checked_mul(*extent));
+        if elements.is_none_or(|elements| elements == 0 || elements > MAX_ELEMENTS) {
+            let extents: Vec<String> =
+                extents.iter().map(|(key, extent)| format!("{key} = {extent}")).collect();
             return Err(CaseError::new(format!(
-                "{name} of variant `{}` has no elements or more than {MAX_ELEMENTS}; choose smaller shapes",
-                v.name
+                "{name} of variant `{}` has no elements or more than {MAX_ELEMENTS} ({}); choose other shapes",
+                v.name,
+                extents.join(", ")
             )));
         }
     }

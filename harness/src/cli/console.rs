@@ -16,24 +16,11 @@ use crate::known::KnownError;
 pub enum Failure {
     /// The Python environment; the message has the remedy.
     #[error(transparent)]
-    #[diagnostic(code(environment))]
     Setup(#[from] SetupError),
     /// A known file.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Known(#[from] KnownError),
-    /// A file or folder.
-    #[error("{path}: {source}")]
-    #[diagnostic(
-        code(file),
-        help("check the path and its permissions; --out chooses another folder for results")
-    )]
-    File {
-        /// Which.
-        path: String,
-        /// What happened.
-        source: io::Error,
-    },
     /// Anything else.
     #[error("{message}")]
     Other {
@@ -52,8 +39,11 @@ impl Failure {
     }
 
     /// A file's error.
-    pub fn file(path: &Path, source: io::Error) -> Failure {
-        Failure::File { path: path.display().to_string(), source }
+    pub fn file(path: &Path, error: io::Error) -> Failure {
+        let (path, error) = (path.display().to_string(), error.to_string());
+        // Errors from below a folder name their file already.
+        let message = if error.starts_with(&path) { error } else { format!("{path}: {error}") };
+        Failure::new(message, "check the path and its permissions; --out chooses another folder for results")
     }
 }
 

@@ -201,7 +201,7 @@ pub(super) fn write_report(out: &Path, report: &Report) -> Result<String, Failur
     fs::create_dir_all(out).map_err(|error| Failure::file(out, error))?;
     for (name, text) in [("report.json", &json), ("report.md", &to_markdown(report))] {
         let path = out.join(name);
-        fs::write(&path, text).map_err(|error| Failure::file(&path, error))?;
+        campaign::write_whole(&path, text.as_bytes()).map_err(|error| Failure::file(&path, error))?;
     }
     Ok(json)
 }

@@ -67,6 +67,11 @@ pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("COUNTERSIGN_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+    // A message stays on its line, so that it can be found in a log; terminals wrap by themselves.
+    let unwrapped = |_: &_| -> Box<dyn miette::ReportHandler> {
+        Box::new(miette::MietteHandlerOpts::new().wrap_lines(false).build())
+    };
+    let _ = miette::set_hook(Box::new(unwrapped)); // set already only where a test runs this twice
     let arguments = Arguments::parse();
     let run = std::panic::catch_unwind(|| match arguments.command {
         Command::Fuzz(arguments) => fuzz::run(&arguments),

@@ -7,6 +7,8 @@
 mod command;
 mod edits;
 mod interpreter;
+mod killed;
+mod sentinels;
 mod shapes;
 mod threads;
 mod unpinned;
