@@ -93,12 +93,16 @@ impl<T> Maybe<T> {
 }
 
 /// One batch: a point of a family's lists.
+#[derive(Clone)]
 struct Batch<'f> {
     family: &'f str,
+    /// (q_len, kv_len) of each.
     sequences: &'f [(usize, usize)],
     heads: (usize, usize),
     dtypes: (DType, DType),
-    blocks: Option<(usize, usize)>,
+    /// Pages and queries per block, and whether the family names them.
+    blocks: (usize, usize),
+    names_blocks: bool,
     /// Outer `None`: the family has no such option.
     scales: Option<Option<(f32, f32)>>,
     window: Option<Option<i32>>,
@@ -123,51 +127,55 @@ pub fn upstream() -> Result<Vec<(String, CorpusFile)>, CaseError> {
 impl Family {
     fn batches(&self) -> Result<Vec<Batch<'_>>, CaseError> {
         let dtype = |name: &String| {
-            let unknown = || CaseError::new(format!("`{name}` is no element type"));
-            DType::from_name(name).ok_or_else(unknown)
+            DType::from_name(name).ok_or_else(|| CaseError::new(format!("`{name}` is no element type")))
         };
         let dtypes: Vec<(DType, DType)> = self
             .q_kv_dtypes
             .iter()
             .map(|(q, kv)| Ok((dtype(q)?, dtype(kv)?)))
             .collect::<Result<_, CaseError>>()?;
-        let blocks: Vec<Option<(usize, usize)>> = match (&self.pages_per_block, &self.queries_per_block) {
-            (Some(pages), Some(queries)) => {
-                let pairs = |&pages| queries.iter().map(move |&queries| Some((pages, queries)));
-                pages.iter().flat_map(pairs).collect()
-            }
-            (None, None) => vec![None],
-            (Some(_), None) | (None, Some(_)) => {
-                return Err(CaseError::new(format!("{}: one of the two block sizes is missing", self.name)));
-            }
-        };
-        let (scales, windows, caps) =
-            (options(&self.k_v_scales), options(&self.sliding_window), options(&self.soft_cap));
-        let mut batches = Vec::new();
-        for sequences in &self.sequences {
-            for &heads in &self.heads {
-                for &dtypes in &dtypes {
-                    for &blocks in &blocks {
-                        for &scales in &scales {
-                            for &window in &windows {
-                                batches.extend(caps.iter().map(|&cap| Batch {
-                                    family: &self.name,
-                                    sequences,
-                                    heads,
-                                    dtypes,
-                                    blocks,
-                                    scales,
-                                    window,
-                                    cap,
-                                }));
-                            }
-                        }
-                    }
-                }
-            }
+        if self.pages_per_block.is_some() != self.queries_per_block.is_some() {
+            return Err(CaseError::new(format!("{}: one of the two block sizes is missing", self.name)));
         }
-        Ok(batches)
+        let pages = self.pages_per_block.as_deref().unwrap_or(&[DEFAULT_BLOCKS.0]);
+        let queries = self.queries_per_block.as_deref().unwrap_or(&[DEFAULT_BLOCKS.1]);
+        let first = Batch {
+            family: &self.name,
+            sequences: &[],
+            heads: (0, 0),
+            dtypes: (DType::F32, DType::F32),
+            blocks: DEFAULT_BLOCKS,
+            names_blocks: self.pages_per_block.is_some(),
+            scales: None,
+            window: None,
+            cap: None,
+        };
+        let batches = vary(vec![first], &self.sequences, |batch, sequences| batch.sequences = sequences);
+        let batches = vary(batches, &self.heads, |batch, heads| batch.heads = *heads);
+        let batches = vary(batches, &dtypes, |batch, dtypes| batch.dtypes = *dtypes);
+        let batches = vary(batches, pages, |batch, pages| batch.blocks.0 = *pages);
+        let batches = vary(batches, queries, |batch, queries| batch.blocks.1 = *queries);
+        let batches = vary(batches, &options(&self.k_v_scales), |batch, scales| batch.scales = *scales);
+        let batches = vary(batches, &options(&self.sliding_window), |batch, window| batch.window = *window);
+        Ok(vary(batches, &options(&self.soft_cap), |batch, cap| batch.cap = *cap))
     }
+}
+
+/// Each of `batches` once for each of `values`.
+fn vary<'f, 'v, T>(
+    batches: Vec<Batch<'f>>,
+    values: &'v [T],
+    set: impl Fn(&mut Batch<'f>, &'v T),
+) -> Vec<Batch<'f>> {
+    let mut varied = Vec::with_capacity(batches.len() * values.len());
+    for batch in batches {
+        for value in values {
+            let mut batch = batch.clone();
+            set(&mut batch, value);
+            varied.push(batch);
+        }
+    }
+    varied
 }
 
 fn options<T: Copy>(list: &Option<Vec<Maybe<T>>>) -> Vec<Option<Option<T>>> {
@@ -217,8 +225,8 @@ impl Batch<'_> {
         }
         name += &format!("-q{q_heads}-kv{kv_heads}-{}", self.sequences.len());
         name += if self.sequences.len() == 1 { "-sequence" } else { "-sequences" };
-        if let Some((pages, queries)) = self.blocks {
-            name += &format!("-pages{pages}-queries{queries}");
+        if self.names_blocks {
+            name += &format!("-pages{}-queries{}", self.blocks.0, self.blocks.1);
         }
         name += &match self.scales {
             None => String::new(),
@@ -242,7 +250,7 @@ impl Batch<'_> {
         let total: usize = self.sequences.iter().map(|&(q_len, _)| q_len).sum();
         let longest = self.sequences.iter().map(|&(_, kv_len)| kv_len).max().unwrap_or(1);
         let pages_per_seq = longest.div_ceil(PAGE_SIZE);
-        let (pages_per_block, queries_per_block) = self.blocks.unwrap_or(DEFAULT_BLOCKS);
+        let (pages_per_block, queries_per_block) = self.blocks;
         let scales = self.scales.flatten();
         Variant {
             name: name.to_owned(),
