@@ -14,6 +14,7 @@ pub mod interpreter;
 pub mod judge;
 pub mod known;
 pub mod loaded;
+pub mod ordered;
 pub mod payload;
 pub mod replay;
 pub mod show;

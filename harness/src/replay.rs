@@ -5,9 +5,11 @@
 //!
 //! Invariant: pure but for the validator that it is given.
 
+use std::collections::BTreeMap;
+
+use countersign_dtype::DType;
 use countersign_kernels::Variant;
-use countersign_kernels::catalogue::KernelEntry;
-use countersign_kernels::engine::Engine;
+use countersign_kernels::catalogue::{Catalogue, Tier};
 use countersign_kernels::rpa::contract::Keeping;
 use countersign_reports::{
     CaseReport, FindingReport, FindingStatus, InternalError, KernelReport, Place, Report, SCHEMA_VERSION,
@@ -15,13 +17,14 @@ use countersign_reports::{
 };
 
 use crate::campaign::{exit_code, stack_lines, status, tool};
+use crate::case::CaseError;
 use crate::compare::Deviation;
 use crate::confirm::{Validator, disagreement, words};
 use crate::corpus::{CorpusFile, Expect};
 use crate::judge::{Finding, judge};
 use crate::known::{Facts, Known, KnownFile, Status};
 use crate::signature::Signature;
-use crate::trial::{Conduct, Trial, run_trial};
+use crate::trial::{Conduct, Trial};
 
 /// A case file as read.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +37,31 @@ pub struct Item {
     pub variant: Variant,
 }
 
+impl Item {
+    /// Reads a file's text; `name` is its path within what is read.
+    ///
+    /// # Errors
+    /// With the line where there is one: no case, a kernel or variant that the catalogue doesn't have, an expectation that
+    /// is no signature.
+    pub fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<Item, CaseError> {
+        let file = CorpusFile::from_toml(text)?;
+        let kernel = catalogue.kernel(&file.case.kernel).ok_or_else(|| CaseError {
+            line: None,
+            message: format!("no kernel `{}` in the catalogue", file.case.kernel),
+        })?;
+        let variants: Vec<Variant> = kernel.variants(Tier::Full).cloned().collect();
+        let variant = file.case.variant(&variants)?.clone();
+        file.case.check(&variant)?;
+        if let Some(Expect::Signatures(signatures)) = &file.expect {
+            for signature in signatures {
+                Signature::parse(signature)
+                    .map_err(|error| CaseError { line: None, message: format!("[expect]: {error}") })?;
+            }
+        }
+        Ok(Item { name: name.to_owned(), file, variant })
+    }
+}
+
 /// The sums of a replay.
 #[derive(Debug)]
 pub struct Replay<'k> {
@@ -43,6 +71,7 @@ pub struct Replay<'k> {
     findings: Vec<FindingReport>,
     cases: Vec<CaseReport>,
     errors: Vec<InternalError>,
+    largest_r: BTreeMap<(DType, DType), (f64, String)>,
 }
 
 impl<'k> Replay<'k> {
@@ -55,28 +84,19 @@ impl<'k> Replay<'k> {
             findings: Vec::new(),
             cases: Vec::new(),
             errors: Vec::new(),
+            largest_r: BTreeMap::new(),
         }
     }
 
-    /// Replays one case. `engine` is of the item's variant; a case with static overrides needs none.
-    pub fn case(
-        &mut self,
-        kernel: &KernelEntry,
-        item: &Item,
-        engine: Option<&mut dyn Engine>,
-        validator: &mut dyn Validator,
-    ) {
+    /// Adds one case as it was tried, and asks `validator` about it.
+    pub fn add(&mut self, item: &Item, trial: Result<Trial, CaseError>, validator: &mut dyn Validator) {
         let index = self.summary.cases;
-        self.summary.cases += 1;
-        let trial = match run_trial(engine, kernel, &item.variant, &item.file.case) {
+        let trial = match trial {
             Ok(trial) => trial,
-            Err(error) => {
-                let message = format!("{}: {error}", item.name);
-                self.errors.push(InternalError { kind: "unreadable case".to_owned(), case: index, message });
-                return;
-            }
+            Err(error) => return self.fail(item, "unreadable case", &error.to_string()),
         };
-        self.count(&trial, index);
+        self.summary.cases += 1;
+        self.count(item, &trial, index);
         let port = (&trial.static_verdict, &trial.dynamic_verdict);
         let words = match validator.ask(&item.variant, &item.file.case) {
             Ok(answer) => {
@@ -109,7 +129,7 @@ impl<'k> Replay<'k> {
             let cause = entry.map(|entry| entry.cause.as_str());
             let origin = item.file.origin.as_ref().map(|origin| origin.cause.as_str());
             let cause = if status == FindingStatus::New { None } else { cause.or(origin) };
-            self.add(
+            self.file(
                 finding,
                 status,
                 cause,
@@ -148,6 +168,18 @@ impl<'k> Replay<'k> {
         });
     }
 
+    /// Adds a case that can't be tried: a fault of the file, or of ours.
+    pub fn fail(&mut self, item: &Item, kind: &str, message: &str) {
+        let message = format!("{}: {message}", item.name);
+        self.errors.push(InternalError { kind: kind.to_owned(), case: self.summary.cases, message });
+        self.summary.cases += 1;
+    }
+
+    /// Per pair of q's and the cache's element type, the largest |error| / bound in rows that are right, and its case.
+    pub fn largest_r(&self) -> &BTreeMap<(DType, DType), (f64, String)> {
+        &self.largest_r
+    }
+
     /// The report. `interrupted`: some cases were left out.
     pub fn finish(mut self, kernels: Vec<KernelReport>, interrupted: bool, timing: Timing) -> Report {
         let is_known = |finding: &&FindingReport| finding.status == FindingStatus::Known;
@@ -179,7 +211,7 @@ impl<'k> Replay<'k> {
         entry.is_some_and(|Known { status, .. }| *status == Status::Fixed)
     }
 
-    fn count(&mut self, trial: &Trial, index: u64) {
+    fn count(&mut self, item: &Item, trial: &Trial, index: u64) {
         let summary = &mut self.summary;
         match trial.contract.keeping() {
             Keeping::Kept => summary.kept += 1,
@@ -194,12 +226,16 @@ impl<'k> Replay<'k> {
                     self.kept_rows.0 += comparison.compared_rows;
                     self.kept_rows.1 += comparison.owned_rows;
                 }
-                if let Some(Deviation { token, head, lane, r, .. }) = comparison.largest_right
-                    && (r > summary.largest_r || summary.largest_r_at.is_none())
-                {
-                    summary.largest_r = r;
-                    let variant = trial.variant.name.clone();
-                    summary.largest_r_at = Some(Place { variant, case: index, token, head, lane });
+                if let Some(Deviation { token, head, lane, r, .. }) = comparison.largest_right {
+                    if r > summary.largest_r || summary.largest_r_at.is_none() {
+                        summary.largest_r = r;
+                        let variant = trial.variant.name.clone();
+                        summary.largest_r_at = Some(Place { variant, case: index, token, head, lane });
+                    }
+                    let types = (trial.variant.q_dtype, trial.variant.kv_dtype);
+                    if self.largest_r.get(&types).is_none_or(|(largest, _)| r > *largest) {
+                        self.largest_r.insert(types, (r, item.name.clone()));
+                    }
                 }
             }
             Conduct::NotRun | Conduct::Fault(_) | Conduct::Hang => {}
@@ -210,7 +246,7 @@ impl<'k> Replay<'k> {
         clippy::too_many_arguments,
         reason = "the parts of one finding, gathered where they are at hand"
     )]
-    fn add(
+    fn file(
         &mut self,
         finding: &Finding,
         status: FindingStatus,

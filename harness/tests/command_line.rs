@@ -35,10 +35,13 @@ fn fails(arguments: &[&str], word: &str) {
 #[test]
 fn every_command_helps_with_examples() {
     let folder = tempfile::tempdir().unwrap();
-    for command in ["fuzz", "replay", "show", "kernels", "setup"] {
-        let output = countersign(folder.path(), &[command, "--help"]);
+    let commands = ["fuzz", "replay", "show", "kernels", "setup", "corpus"].map(|command| vec![command]);
+    let corpus = ["verify", "stats", "add", "prune"].map(|command| vec!["corpus", command]);
+    for mut command in commands.into_iter().chain(corpus) {
+        command.push("--help");
+        let output = countersign(folder.path(), &command);
         assert_eq!(output.status.code(), Some(0));
-        assert!(text(&output.stdout).contains("Examples:"), "{command}");
+        assert!(text(&output.stdout).contains("Examples:"), "{command:?}");
     }
 }
 
@@ -51,6 +54,108 @@ fn wrong_usage_ends_in_two_and_says_what_is_right() {
     fails(&["fuzz", "--kernel", "no-such"], "jax-rpa");
     fails(&["fuzz", "--known", "missing.toml"], "missing.toml");
     fails(&["kernels", "show", "no-such"], "jax-rpa");
+}
+
+#[test]
+fn shapes_of_ones_own_are_checked_before_anything_is_prepared() {
+    fails(&["fuzz", "--variant", "q_head=64"], "did you mean `q_heads`?");
+    fails(&["fuzz", "--variant", "f32-q4-kv4,tokens=none"], "none");
+    fails(&["fuzz", "--variant", "pages=1000000,page_size=128"], "67108864");
+    fails(&["kernels", "export", "jax-rpa", "--variant", "f32-q4-kv4,q_dtype=f33"], "f33");
+    let folder = tempfile::tempdir().unwrap();
+    let show = |variant: &str| {
+        let output = countersign(folder.path(), &["kernels", "show", "jax-rpa", "--variant", variant]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let shown = show("q_heads=64,kv_heads=8,page_size=128");
+    for part in ["[case.variant]", "q_heads = 64", "pages = 18", "the static check accepts"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    assert!(show("q_heads=3").contains("must be divisible by num_kv_heads"), "{}", show("q_heads=3"));
+}
+
+/// A folder with the corpus' member of that name as `name` in it.
+fn with_member(member: &str, name: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, case) = countersign::corpus::builtin().iter().find(|(path, _)| path.ends_with(member)).unwrap();
+    let path = folder.path().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, case).unwrap();
+    folder
+}
+
+#[test]
+fn large_cases_are_replayed_on_request_only() {
+    let folder = with_member("basic/f32-q32-kv8-3-sequences.toml", "corpus/large.toml");
+    let output = countersign(folder.path(), &["replay", "corpus"]);
+    assert_eq!(output.status.code(), Some(2), "no case selected");
+    assert!(text(&output.stderr).contains("--tier full"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_corpus_is_verified() {
+    let folder = with_member("two-prefills-of-600.toml", "corpus/regressions/jax-rpa/first.toml");
+    let verify = |more: &[&str]| {
+        let output = countersign(folder.path(), &[&["corpus", "verify", "corpus"], more].concat());
+        (output.status.code(), text(&output.stdout))
+    };
+    assert_eq!(verify(&[]), (Some(0), "1 files, 0 problems\n".to_owned()));
+
+    let first = folder.path().join("corpus/regressions/jax-rpa/first.toml");
+    let sound = std::fs::read_to_string(&first).unwrap();
+    let write = |name: &str, case: &str| {
+        let path = folder.path().join("corpus").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, case).unwrap();
+    };
+    write("regressions/jax-rpa/first.toml", &sound.replace("seed = 1", "seed  =  1"));
+    write("regressions/other/again.toml", &sound);
+    write("seeds/Odd Name.toml", &sound.replace("seed = 1", "seed = 2").replace("residue", "hang"));
+    write("seeds/q-len-1.toml", sound.replace("seed = 1", "seed = 3").split("[expect]").next().unwrap());
+    let (code, problems) = verify(&[]);
+    assert_eq!(code, Some(1), "{problems}");
+    for part in [
+        "first.toml:28: isn't written as countersign writes it: `seed  =  1` where `seed = 1` belongs",
+        "again.toml: lies in the folder of kernel `other`",
+        "again.toml: the same case as regressions/jax-rpa/first.toml",
+        "seeds/Odd Name.toml: `Odd Name` in its path",
+        "|residue|-, which no entry",
+        "seeds/q-len-1.toml: is named for the boundary class `q-len-1`, which it doesn't show",
+        "seeds/q-len-1.toml: has no [expect]",
+    ] {
+        assert!(problems.contains(&part.replace("residue", "hang")), "{part}: {problems}");
+    }
+    let (_, fixed) = verify(&["--fix"]);
+    assert!(!fixed.contains("isn't written") && fixed.contains("1 rewritten"), "{fixed}");
+    assert_eq!(std::fs::read_to_string(&first).unwrap(), sound);
+
+    write("bad.toml", "[case]\nversion = 1\nsurprise = 2\n");
+    let (code, problems) = verify(&[]);
+    assert_eq!(code, Some(2));
+    assert!(problems.contains("bad.toml:"), "{problems}");
+    let (code, document) = verify(&["--json"]);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!((code, &document["files"]), (Some(2), &serde_json::json!(5)));
+    assert!(document["problems"].as_array().unwrap().iter().any(|problem| problem["unreadable"] == true));
+}
+
+#[test]
+fn a_corpus_is_counted() {
+    let folder = with_member("two-prefills-of-600.toml", "corpus/first.toml");
+    let output = countersign(folder.path(), &["corpus", "stats", "corpus", "--json"]);
+    let counts: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(counts["cases"], 1);
+    assert_eq!(counts["rule"], serde_json::json!({ "total-q-within-rows": 1 }));
+    assert_eq!(counts["types"], serde_json::json!({ "f32 q, f32 cache": 1 }));
+    assert_eq!(counts["tier"], serde_json::json!({ "full": 0, "small": 1 }));
+    assert_eq!(counts["pattern"]["normal@1"], 1);
+    assert_eq!(counts["slip"]["empty-sequence"], 0);
+    let shown = text(&countersign(folder.path(), &["corpus", "stats", "corpus"]).stdout);
+    assert!(shown.contains("total-q-within-rows"), "{shown}");
+    fails(&["corpus", "stats", "missing"], "missing");
+    fails(&["corpus", "prune", "missing"], "missing");
+    fails(&["corpus", "add", "missing.toml", "--to", "x", "--from", "y", "--cause", "z"], "missing.toml");
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn known_files() {
     let rows = [
         ("version = 1\n[[known]]\nsignature = 7\n", "string"),
         (
-            "[[known]]\nsignature = \"nonsense\"\nwhen = \"num_seqs > 0\"\nstatus = \"open\"\ncause = \"c\"\n",
+            "version = 1\n[[known]]\nsignature = \"nonsense\"\nwhen = \"num_seqs > 0\"\nstatus = \"open\"\ncause = \"c\"\n",
             "nonsense",
         ),
         (

@@ -34,6 +34,34 @@ pub enum Tier {
     Full,
 }
 
+/// Most elements of q, of the cache and of the page table that the small tier may have.
+pub const SMALL_ELEMENTS: usize = 1 << 20;
+
+impl Tier {
+    /// The tier that a variant belongs to by its size, wherever it is written down.
+    pub fn of(variant: &Variant) -> Tier {
+        let v = variant;
+        let arrays = [
+            &[v.tokens, v.q_heads, v.head_dim][..],
+            &[v.pages, v.page_size, 2, v.kv_heads, v.head_dim],
+            &[v.max_seqs, v.pages_per_seq],
+        ];
+        let elements =
+            |extents: &[usize]| extents.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent));
+        let is_small =
+            arrays.into_iter().all(|extents| elements(extents).is_some_and(|n| n <= SMALL_ELEMENTS));
+        if is_small { Tier::Small } else { Tier::Full }
+    }
+
+    /// `small` or `full`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tier::Small => "small",
+            Tier::Full => "full",
+        }
+    }
+}
+
 /// Where a kernel is found in Python.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -430,6 +458,7 @@ mod tests {
             assert!(cache <= 400_000, "{name}: {cache} elements of cache");
             assert!(variant.pages >= variant.max_seqs * variant.pages_per_seq + 2, "{name}: no spare pages");
             assert!((8..=160).contains(&variant.tokens) && variant.head_dim == 128, "{name}");
+            assert_eq!(Tier::of(variant), Tier::Small, "{name}");
         }
     }
 

@@ -4,6 +4,7 @@
 
 pub mod call;
 pub mod catalogue;
+pub mod custom;
 pub mod engine;
 pub mod env;
 pub mod export;

@@ -17,6 +17,7 @@ use std::fmt;
 
 use countersign_dtype::{Array, DType};
 use countersign_kernels::Variant;
+use countersign_kernels::catalogue::KernelEntry;
 use countersign_reference::{Batch, Metadata};
 use sha2::{Digest, Sha256};
 
@@ -262,6 +263,17 @@ impl Case {
         }
     }
 
+    /// This case, its variant written out if `kernel` has no such variant in its catalogue: so that it can be read anywhere.
+    pub fn self_contained(mut self, kernel: &KernelEntry, variants: &[Variant]) -> Case {
+        if let VariantRef::Named(name) = &self.variant
+            && let Some(variant) = variants.iter().find(|variant| variant.name == *name)
+            && kernel.variant(name).is_none_or(|known| !known.same_call(variant))
+        {
+            self.variant = VariantRef::Inline(Box::new(Variant { tuned: None, ..variant.clone() }));
+        }
+        self
+    }
+
     /// The batch: what the metadata claims as owned (clipped to the arrays) holds the pattern's values and the patches,
     /// everything else holds poison (NaN; for integers the lowest value).
     ///
@@ -369,8 +381,18 @@ impl Case {
     }
 }
 
+/// The keys of `[case.variant]` with their values, a line each.
+pub fn variant_text(variant: &Variant) -> String {
+    let mut out = String::new();
+    variant::write_variant(&mut out, variant);
+    out
+}
+
 /// Refuses arrays that no test needs, before anything is allocated.
-fn check_size(variant: &Variant) -> Result<(), CaseError> {
+///
+/// # Errors
+/// If q, the cache or the page table has no elements or more than [`MAX_ELEMENTS`].
+pub fn check_size(variant: &Variant) -> Result<(), CaseError> {
     let v = variant;
     let arrays: [(&str, &[(&str, usize)]); 3] = [
         ("q", &[("tokens", v.tokens), ("q_heads", v.q_heads), ("head_dim", v.head_dim)]),
@@ -391,7 +413,7 @@ fn check_size(variant: &Variant) -> Result<(), CaseError> {
             let extents: Vec<String> =
                 extents.iter().map(|(key, extent)| format!("{key} = {extent}")).collect();
             return Err(CaseError::new(format!(
-                "{name} of variant `{}` has no elements or more than {MAX_ELEMENTS} ({}); choose other shapes",
+                "{name} of variant `{}` has no elements or more than the limit of {MAX_ELEMENTS} ({}); choose other shapes",
                 v.name,
                 extents.join(", ")
             )));

@@ -131,7 +131,7 @@ fn write_metadata(out: &mut String, meta: &Metadata) {
 
     let mut rows: Vec<&[i32]> = meta.page_indices.chunks(meta.pages_per_seq.max(1)).collect();
     let mut page_fill = String::new();
-    if let Some(&fill) = meta.page_indices.last() {
+    if let Some(fill) = filler(&rows) {
         for row in &mut rows {
             let used = row.iter().rposition(|&page| page != fill).map_or(0, |last| last + 1);
             *row = &row[..used];
@@ -139,7 +139,6 @@ fn write_metadata(out: &mut String, meta: &Metadata) {
         while rows.last().is_some_and(|row| row.is_empty()) {
             rows.pop();
         }
-        // The table's last entry is the filler, so it was cut.
         page_fill = format!("page_fill = {fill}\n");
     }
     if rows.iter().all(|row| row.len() < meta.pages_per_seq) {
@@ -152,6 +151,12 @@ fn write_metadata(out: &mut String, meta: &Metadata) {
     } else {
         *out += &format!("page_indices = [\n  {},\n]\n", rows.join(",\n  "));
     }
+}
+
+/// The value that ends most rows; of several, the one that ends the last of these rows. No row: none.
+fn filler(rows: &[&[i32]]) -> Option<i32> {
+    let ends = || rows.iter().filter_map(|row| row.last().copied());
+    ends().max_by_key(|end| ends().filter(|other| other == end).count())
 }
 
 fn read_metadata(table: &mut Table<'_>) -> Result<Metadata, CaseError> {

@@ -25,7 +25,8 @@ use serde::Serialize;
 
 use super::console::{Failure, SetupProgress, print};
 use super::table::{self, row};
-use super::{PythonArgument, kernels, session};
+use super::variant::VariantArgument;
+use super::{PythonArgument, session};
 use crate::campaign::{Subject, tool};
 use crate::case::Case;
 use crate::generate::generate;
@@ -51,9 +52,8 @@ const SEED: u64 = 7;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// Only this variant of the kernel; may be repeated.
-    #[arg(long, value_name = "NAME")]
-    variant: Vec<String>,
+    #[command(flatten)]
+    variant: VariantArgument,
     /// Cases of each variant: the longest of a few that keep all rules.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=DRAWN))]
     cases: u64,
@@ -128,7 +128,7 @@ const MEASURES: [Measure; 5] = [
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let catalogue = session::catalogue()?;
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
-    let variants = kernels::choose(kernel, &arguments.variant, Tier::Small)?;
+    let variants = arguments.variant.variants(kernel, Tier::Small)?;
     let environment = session::environment(arguments.python.python.clone())?;
     let loaded = session::load(&environment, kernel, variants)?;
     // Before the worker starts, so that it inherits the core.

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use countersign_kernels::env::{Progress, SetupError};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -97,6 +97,43 @@ impl Progress for SetupProgress {
         } else {
             self.bar.println(message);
         }
+    }
+}
+
+/// Cases done of so many: a bar, or a plain line now and then where standard error is no terminal.
+#[derive(Debug)]
+pub(super) struct CaseProgress {
+    bar: ProgressBar,
+    last: Instant,
+}
+
+impl CaseProgress {
+    /// Time between two plain lines; shorter work shows none.
+    const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
+    pub(super) fn new(cases: usize) -> CaseProgress {
+        let bar = ProgressBar::new(cases as u64);
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}") {
+            bar.set_style(style);
+        }
+        CaseProgress { bar, last: Instant::now() }
+    }
+
+    /// One more is done.
+    pub(super) fn done(&mut self, name: &str) {
+        self.bar.inc(1);
+        if !self.bar.is_hidden() {
+            self.bar.set_message(name.to_owned());
+        } else if self.last.elapsed() >= Self::PLAIN_EVERY {
+            self.last = Instant::now();
+            eprintln!("{} of {}: {name}", self.bar.position(), self.bar.length().unwrap_or(0));
+        }
+    }
+}
+
+impl Drop for CaseProgress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

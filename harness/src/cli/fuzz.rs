@@ -8,14 +8,16 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use countersign_kernels::catalogue::Tier;
+use countersign_kernels::custom::advice;
 use countersign_kernels::rpa::contract::Keeping;
 use countersign_reports::{Report, Timing, to_json, to_markdown};
 use serde_json::json;
 
+use super::PythonArgument;
 use super::console::{Failure, print, today};
 use super::session::{self, AskWorker};
 use super::table::{self, row};
-use super::{PythonArgument, kernels};
+use super::variant::VariantArgument;
 use crate::campaign::{self, EventLog, Observer, Plan, Progress, Subject, Totals};
 use crate::confirm::{Confirmation, confirm};
 use crate::corpus::{CorpusFile, Origin};
@@ -28,6 +30,7 @@ Examples:
   countersign fuzz --cases 5000 --only kept
   countersign fuzz --time 10m --seed random --out nightly
   countersign fuzz --variant f32-q4-kv4 --variant bf16-q4-kv4
+  countersign fuzz --variant q_heads=64,kv_heads=8,page_size=128
   countersign fuzz --python ~/jax-dev/.venv --time 30s";
 
 /// Used where no seed is given, so that two runs of the same command do the same.
@@ -54,9 +57,8 @@ pub(super) struct Arguments {
     /// Only batches that keep all rules, break disputed ones only, or break others.
     #[arg(long, value_enum)]
     only: Option<Only>,
-    /// Only this variant of the kernel; may be repeated.
-    #[arg(long, value_name = "NAME")]
-    variant: Vec<String>,
+    #[command(flatten)]
+    variant: VariantArgument,
     /// The kernel's id in the catalogue.
     #[arg(long, value_name = "ID", default_value = "jax-rpa")]
     kernel: String,
@@ -119,7 +121,7 @@ fn parse_time(text: &str) -> Result<Duration, String> {
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let catalogue = session::catalogue()?;
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
-    let variants = kernels::choose(kernel, &arguments.variant, Tier::Small)?;
+    let variants = arguments.variant.variants(kernel, Tier::Small)?;
     let known = known(&arguments.known)?;
     let out = &arguments.out;
     let mut log = EventLog::open(out).map_err(|error| Failure::file(out, error))?;
@@ -127,6 +129,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let environment = session::environment(arguments.python.python.clone())?;
     let loaded = session::load(&environment, kernel, variants)?;
     for (variant, reason) in loaded.failures() {
+        if kernel.variant(&variant.name).is_none() {
+            return Err(Failure::new(format!("`{}` {reason}", variant.name), advice(variant, reason)));
+        }
         eprintln!("{} can't be run: {reason}", variant.name);
     }
 
@@ -210,7 +215,7 @@ pub(super) fn absolute(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
-fn cores() -> usize {
+pub(super) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -277,6 +282,7 @@ impl Observer for Console<'_> {
         for found in fresh.iter().map(|&position| &totals.findings[position]) {
             let signature = &found.finding.signature;
             let case = campaign::draw(self.subject, self.plan, found.index).case;
+            let case = case.self_contained(self.subject.kernel(), self.subject.variants());
             let file = CorpusFile {
                 case,
                 origin: Some(Origin {

@@ -8,16 +8,21 @@ use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{KernelEntry, Tier};
 use countersign_kernels::export::export;
 use countersign_kernels::rpa::contract::rules;
+use countersign_kernels::rpa::facts;
+use countersign_kernels::rpa::validator::{StaticCall, Verdict, static_check};
 
 use super::PythonArgument;
 use super::console::{Failure, SetupProgress, print};
 use super::session;
 use super::table::{self, row};
+use super::variant::{VariantArgument, does_not_lower};
+use crate::case;
 
 const EXAMPLES: &str = "\
 Examples:
   countersign kernels list
   countersign kernels show jax-rpa
+  countersign kernels show jax-rpa --variant q_heads=64,kv_heads=8,page_size=128
   countersign kernels export jax-rpa --variant f32-q4-kv4 --out mlir";
 
 /// Arguments of `kernels`.
@@ -36,14 +41,15 @@ enum Command {
     Show {
         /// The kernel's id.
         kernel: String,
+        #[command(flatten)]
+        variant: VariantArgument,
     },
     /// Write a kernel's lowered modules and manifests to a folder.
     Export {
         /// The kernel's id.
         kernel: String,
-        /// Only these variants; may be repeated.
-        #[arg(long, value_name = "NAME")]
-        variant: Vec<String>,
+        #[command(flatten)]
+        variant: VariantArgument,
         /// Folder to write to.
         #[arg(long, value_name = "DIR", default_value = "countersign/mlir")]
         out: PathBuf,
@@ -64,13 +70,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             print(&table::render(&rows))?;
             Ok(0)
         }
-        Command::Show { kernel } => {
-            print(&describe(session::kernel(&catalogue, kernel)?))?;
+        Command::Show { kernel, variant } => {
+            let kernel = session::kernel(&catalogue, kernel)?;
+            if variant.is_empty() {
+                print(&describe(kernel))?;
+                return Ok(0);
+            }
+            let shown: Vec<String> = variant.variants(kernel, Tier::Small)?.iter().map(shown).collect();
+            print(&shown.join("\n"))?;
             Ok(0)
         }
         Command::Export { kernel, variant, out, python } => {
             let kernel = session::kernel(&catalogue, kernel)?;
-            let variants = choose(kernel, variant, Tier::Full)?;
+            let variants = variant.variants(kernel, Tier::Full)?;
             let environment = session::environment(python.python.clone())?;
             let progress = SetupProgress::new();
             let exports = export(&environment, &session::entry_point(kernel), &variants, &progress)?;
@@ -88,7 +100,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
                         fs::write(&path, manifest + "\n").map_err(|error| Failure::file(&path, error))?;
                     }
                     Err(refusal) => {
-                        eprintln!("{} does not lower: {}: {}", variant.name, refusal.kind, refusal.message);
+                        eprintln!("{}", does_not_lower(variant, &refusal));
                         code = 3;
                     }
                 }
@@ -99,25 +111,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     }
 }
 
-/// The named variants, or all of the tier.
-pub(super) fn choose(kernel: &KernelEntry, names: &[String], tier: Tier) -> Result<Vec<Variant>, Failure> {
-    if names.is_empty() {
-        return Ok(kernel.variants(tier).cloned().collect());
-    }
-    let mut chosen: Vec<Variant> = Vec::new();
-    for name in names {
-        let variant = kernel.variant(name).ok_or_else(|| {
-            let known: Vec<&str> = kernel.variants(Tier::Full).map(|variant| variant.name.as_str()).collect();
-            Failure::new(
-                format!("{} has no variant `{name}`", kernel.id),
-                format!("known: {}", known.join(", ")),
-            )
-        })?;
-        if chosen.iter().all(|other| other.name != variant.name) {
-            chosen.push(variant.clone());
-        }
-    }
-    Ok(chosen)
+/// A variant as a case writes it, with what follows from it.
+fn shown(variant: &Variant) -> String {
+    let mut text = format!("[case.variant]\n{}", case::variant_text(variant));
+    let blocks = facts::heads_per_block(variant).map_or_else(
+        || "none: these heads don't lower".to_owned(),
+        |(q, combined)| format!("{q} query heads and {} KV heads", combined / 2),
+    );
+    text += &format!("# tier {}; a head block has {blocks}\n", Tier::of(variant).name());
+    text += &match static_check(&StaticCall::of(variant)) {
+        Verdict::Accepts => "# the static check accepts it\n".to_owned(),
+        Verdict::Refuses { message, .. } => format!("# the static check refuses it: {message}\n"),
+        Verdict::Crashes { message } => format!("# the static check crashes: {message}\n"),
+    };
+    text
 }
 
 fn describe(kernel: &KernelEntry) -> String {

@@ -7,13 +7,16 @@
 
 mod bench;
 mod console;
+mod corpus;
 mod fuzz;
+mod items;
 mod kernels;
 mod replay;
 mod session;
 mod setup;
 mod show;
 mod table;
+mod variant;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -49,6 +52,8 @@ enum Command {
     Bench(bench::Arguments),
     /// List, show and export the kernels of the catalogue.
     Kernels(kernels::Arguments),
+    /// Look after folders of cases.
+    Corpus(corpus::Arguments),
     /// Prepare the Python environment now; otherwise it is prepared when first needed.
     Setup(setup::Arguments),
 }
@@ -79,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Kernels(arguments) => kernels::run(&arguments),
+        Command::Corpus(arguments) => corpus::run(&arguments),
         Command::Setup(arguments) => setup::run(&arguments),
     });
     match run {

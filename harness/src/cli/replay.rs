@@ -3,32 +3,31 @@
 //! Red for a finding that neither the case nor a known file expects, for an expected one that no longer shows, and for one
 //! that was fixed and shows again.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::ValueEnum;
-use countersign_kernels::Variant;
-use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
-use countersign_kernels::engine::Engine;
+use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::env::Environment;
 use countersign_kernels::worker::Worker;
 use countersign_reports::{FindingReport, FindingStatus, Report, Timing, to_json};
 
 use super::PythonArgument;
-use super::console::{Failure, print};
-use super::fuzz::{known, watch_interrupts, write_report};
+use super::console::{CaseProgress, Failure, print};
+use super::fuzz::{cores, known, watch_interrupts, write_report};
+use super::items::{self, Selection, TierName};
 use super::session::{self, AskWorker};
 use crate::campaign::Subject;
-use crate::corpus::{self, CorpusFile, Expect};
 use crate::interpreter::InterpreterEngine;
 use crate::loaded::Loaded;
 use crate::replay::{Item, Replay};
-use crate::signature::Signature;
+use crate::trial::run_trial;
 
 const EXAMPLES: &str = "\
 Examples:
   countersign replay builtin
+  countersign replay builtin --tier full
   countersign replay countersign/findings
   countersign replay my-batch.toml --json
   countersign replay my-batch.toml --engine interpreter";
@@ -39,6 +38,13 @@ Examples:
 pub(super) struct Arguments {
     /// A case file, a folder of them, or `builtin`: the corpus that comes with the program.
     cases: PathBuf,
+    /// Which cases of a folder: those of small arrays, or those of large ones as well. A file named by itself is replayed
+    /// whatever its size.
+    #[arg(long, value_enum, default_value = "small")]
+    tier: TierName,
+    /// Threads [default: one per core]. A case of the full tier takes up to a gigabyte on each.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
     /// Known findings of your own, besides the built-in ones; may be repeated.
     #[arg(long, value_name = "FILE")]
     known: Vec<PathBuf>,
@@ -55,45 +61,58 @@ pub(super) struct Arguments {
     python: PythonArgument,
 }
 
+/// `--engine`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum EngineName {
+    Vm,
+    Interpreter,
+}
+
+/// The case that took longest: seconds and name.
+type Slowest = Option<(f64, String)>;
+
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let catalogue = session::catalogue()?;
     let known = known(&arguments.known)?;
-    let items = read(&arguments.cases, &catalogue)?;
-    if items.is_empty() {
-        let message = format!("{}: no case there", arguments.cases.display());
-        return Err(Failure::new(message, "name a case file, a folder with *.toml case files, or `builtin`"));
-    }
+    let Selection { items, left_out } = items::select(&arguments.cases, &catalogue, arguments.tier)?;
     let environment = session::environment(arguments.python.python.clone())?;
     let interrupted = watch_interrupts()?;
+    let jobs = match arguments.engine {
+        EngineName::Vm => arguments.jobs.map_or_else(cores, usize::from),
+        EngineName::Interpreter => 1,
+    };
     let started = Instant::now();
     let mut replay = Replay::new(&known);
     let mut kernels = Vec::new();
-    for kernel in &catalogue.kernels {
-        let mine: Vec<&Item> = items.iter().filter(|item| item.file.case.kernel == kernel.id).collect();
-        if !mine.is_empty() {
-            match arguments.engine {
-                EngineName::Vm => {
-                    let loaded = load(&environment, kernel, &mine)?;
-                    let coverage = replay_kernel(&mut replay, &loaded, &mine, &environment, interrupted);
-                    kernels.push(loaded.report(&coverage));
-                }
-                EngineName::Interpreter => interpret(&mut replay, kernel, &mine, &environment, interrupted)?,
+    let mut slowest: Slowest = None;
+    for (kernel, mine) in items::by_kernel(&catalogue, &items) {
+        match arguments.engine {
+            EngineName::Vm => {
+                let loaded = items::load(&environment, kernel, &mine)?;
+                let coverage =
+                    replay_kernel(&mut replay, &loaded, &mine, &environment, jobs, interrupted, &mut slowest);
+                kernels.push(loaded.report(&coverage));
             }
+            EngineName::Interpreter => interpret(&mut replay, kernel, &mine, &environment, interrupted)?,
         }
     }
     let seconds = started.elapsed().as_secs_f64();
     let timing = Timing {
         seconds,
         cases_per_second: items.len() as f64 / seconds.max(1e-9),
-        jobs: 1,
+        jobs,
         out: arguments.out.as_deref().map(super::fuzz::absolute),
     };
+    let mut closing = errors_per_type(&replay);
+    if let Some((seconds, name)) = slowest {
+        closing += &format!("slowest: {seconds:.1} s, {name}\n");
+    }
     let report = replay.finish(kernels, interrupted.load(Ordering::Relaxed), timing);
     let json = match &arguments.out {
         Some(out) => write_report(out, &report)?,
         None => to_json(&report).map_err(|error| Failure::new(error.to_string(), "please report this"))?,
     };
-    let text = describe(&report);
+    let text = describe(&report) + &closing + &sums(&report, left_out);
     if arguments.json {
         eprint!("{text}");
         print(&json)?;
@@ -103,87 +122,41 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     Ok(report.exit_code)
 }
 
-/// `--engine`.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum EngineName {
-    Vm,
-    Interpreter,
-}
-
-/// Reads all cases; every file that can't be read is named.
-fn read(path: &Path, catalogue: &Catalogue) -> Result<Vec<Item>, Failure> {
-    let is_builtin = path == Path::new("builtin") && !path.exists();
-    let texts: Vec<(String, String)> = if is_builtin {
-        corpus::builtin().iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
-    } else {
-        corpus::read_dir(path).map_err(|error| Failure::file(path, error))?
-    };
-    let mut items = Vec::new();
-    let mut wrong = Vec::new();
-    for (name, text) in texts {
-        match item(&name, &text, catalogue) {
-            Ok(item) => items.push(item),
-            Err(message) => wrong.push(format!("{name}: {message}")),
-        }
-    }
-    if wrong.is_empty() {
-        Ok(items)
-    } else {
-        Err(Failure::new(wrong.join("\n"), "a case file is described in corpus/README.md"))
-    }
-}
-
-fn item(name: &str, text: &str, catalogue: &Catalogue) -> Result<Item, String> {
-    let file = CorpusFile::from_toml(text).map_err(|error| error.to_string())?;
-    let kernel = catalogue.kernel(&file.case.kernel);
-    let kernel = kernel.ok_or_else(|| format!("no kernel `{}` in the catalogue", file.case.kernel))?;
-    let variants: Vec<Variant> = kernel.variants(Tier::Full).cloned().collect();
-    let variant = file.case.variant(&variants).map_err(|error| error.to_string())?.clone();
-    if let Some(Expect::Signatures(signatures)) = &file.expect {
-        for signature in signatures {
-            Signature::parse(signature).map_err(|error| format!("[expect]: {error}"))?;
-        }
-    }
-    Ok(Item { name: name.to_owned(), file, variant })
-}
-
-/// Loads the variants that the cases run on; a case with static overrides is never run.
-fn load(environment: &Environment, kernel: &KernelEntry, items: &[&Item]) -> Result<Loaded, Failure> {
-    let mut variants: Vec<Variant> = Vec::new();
-    for item in items {
-        if item.file.case.statics.is_none() && !variants.contains(&item.variant) {
-            variants.push(item.variant.clone());
-        }
-    }
-    session::load(environment, kernel, variants)
-}
-
 /// Replays the cases of one kernel; its coverage, per loaded variant.
 fn replay_kernel(
     replay: &mut Replay<'_>,
     loaded: &Loaded,
     items: &[&Item],
     environment: &Environment,
+    jobs: usize,
     interrupted: &AtomicBool,
+    slowest: &mut Slowest,
 ) -> Vec<Vec<u64>> {
     let mut validator = AskWorker::new(environment, loaded.kernel());
-    let mut engines: Vec<_> = (0..loaded.variants().len()).map(|variant| loaded.engine(variant)).collect();
-    for item in items {
-        if interrupted.load(Ordering::Relaxed) {
-            break;
+    let mut coverage = vec![Vec::new(); loaded.variants().len()];
+    let mut progress = CaseProgress::new(items.len());
+    items::try_all(loaded, items, jobs, interrupted, &mut |item, tried| {
+        match tried {
+            Ok(tried) => {
+                replay.add(item, tried.trial, &mut validator);
+                if slowest.as_ref().is_none_or(|(seconds, _)| tried.seconds > *seconds) {
+                    *slowest = Some((tried.seconds, item.name.clone()));
+                }
+                if let Some(sums) = loaded.position(&item.variant).and_then(|at| coverage.get_mut(at)) {
+                    unite(sums, &tried.coverage);
+                }
+            }
+            Err(panic) => replay.fail(item, "panic", &panic),
         }
-        let position = loaded.position(&item.variant);
-        let mut item = (*item).clone();
-        if let Some(position) = position {
-            item.variant = loaded.variants()[position].clone();
-        }
-        let engine: Option<&mut dyn Engine> = match position.and_then(|position| engines.get_mut(position)) {
-            Some(engine) => Some(engine.as_mut()),
-            None => None,
-        };
-        replay.case(loaded.kernel(), &item, engine, &mut validator);
-    }
-    engines.iter().map(|engine| engine.coverage().to_vec()).collect()
+        progress.done(&item.name);
+    });
+    coverage
+}
+
+/// Adds the bits of `more` to `sums`.
+fn unite(sums: &mut Vec<u64>, more: &[u64]) {
+    sums.resize(sums.len().max(more.len()), 0);
+    sums.iter_mut().zip(more).for_each(|(sum, bits)| *sum |= bits);
 }
 
 /// Replays the cases of one kernel in JAX's interpreter.
@@ -198,14 +171,27 @@ fn interpret(
     let mut worker = Worker::start(environment).map_err(|error| {
         Failure::new(error.to_string(), "`countersign setup --check` looks at the environment")
     })?;
+    let mut progress = CaseProgress::new(items.len());
     for item in items {
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
         let call = item.file.case.python_call(kernel, &item.variant);
-        replay.case(kernel, item, Some(&mut InterpreterEngine::new(&mut worker, call)), &mut validator);
+        let mut engine = InterpreterEngine::new(&mut worker, call);
+        let trial = run_trial(Some(&mut engine), kernel, &item.variant, &item.file.case);
+        replay.add(item, trial, &mut validator);
+        progress.done(&item.name);
     }
     Ok(())
+}
+
+/// The largest errors of right rows, in parts of their bound.
+fn errors_per_type(replay: &Replay<'_>) -> String {
+    let line = |(&(q, kv), (r, name)): (&(_, _), &(f64, String))| {
+        let (q, kv): (countersign_dtype::DType, countersign_dtype::DType) = (q, kv);
+        format!("largest error / bound, {} q, {} cache: {r:.4}, {name}\n", q.name(), kv.name())
+    };
+    replay.largest_r().iter().map(line).collect()
 }
 
 fn describe(report: &Report) -> String {
@@ -235,16 +221,25 @@ fn describe(report: &Report) -> String {
             error.kind, error.case, error.message
         );
     }
+    text
+}
+
+fn sums(report: &Report, left_out: usize) -> String {
     let summary = &report.summary;
-    text + &format!(
-        "{} cases: {} new, {} known, {} stale, {} unsupported, {} unasked\n",
+    let mut text = format!(
+        "{} cases in {:.1} s: {} new, {} known, {} stale, {} unsupported, {} unasked\n",
         summary.cases,
+        report.timing.seconds,
         summary.findings_new,
         summary.findings_known,
         summary.findings_stale,
         summary.unsupported,
         summary.unasked
-    )
+    );
+    if left_out > 0 {
+        text += &format!("{left_out} cases of the full tier were left out; --tier full replays them, too\n");
+    }
+    text
 }
 
 fn news(finding: &FindingReport) -> String {

@@ -1,17 +1,20 @@
-//! The built-in corpus: every file reads, and shows what its name says.
+//! The built-in corpus: every file is sound, and shows what its name says; the generated part is what its generator makes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use countersign::corpus::{CorpusFile, builtin};
-use countersign::generate::Slip;
-use countersign_kernels::catalogue::{Catalogue, Tier};
+use countersign::corpus::{self, CorpusFile, Expect, builtin};
+use countersign::generate::{BoundaryClass, Slip};
+use countersign::known::KnownFile;
+use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
 use countersign_kernels::rpa::contract;
+
+fn kernel() -> KernelEntry {
+    Catalogue::builtin().unwrap().kernel("jax-rpa").unwrap().clone()
+}
 
 /// Rules that a file's case breaks.
 fn rules(file: &CorpusFile) -> Vec<&'static str> {
-    let catalogue = Catalogue::builtin().unwrap();
-    let kernel = catalogue.kernel(&file.case.kernel).unwrap();
-    let variants: Vec<_> = kernel.variants(Tier::Small).cloned().collect();
+    let variants: Vec<_> = kernel().variants(Tier::Full).cloned().collect();
     let variant = file.case.variant(&variants).unwrap();
     let batch = file.case.batch(variant).unwrap();
     contract::check(variant, &batch).rules().iter().map(|rule| rule.id).collect()
@@ -24,30 +27,133 @@ fn read(name: &str) -> CorpusFile {
 }
 
 #[test]
-fn every_file_reads_and_says_where_it_came_from() {
-    for (name, text) in builtin() {
-        let file = read(name);
-        rules(&file);
-        assert!(file.origin.is_some_and(|origin| origin.cause.len() > 10), "{name}");
-        assert!(text.lines().count() < 60, "{name}");
-    }
-    let names: Vec<&str> = builtin().iter().map(|(name, _)| *name).collect();
+fn nothing_is_wrong_with_any_file() {
+    let files: Vec<(String, String)> =
+        builtin().iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    let mut names: Vec<String> = Vec::new();
+    let problems = corpus::verify(
+        &files,
+        &Catalogue::builtin().unwrap(),
+        &KnownFile::builtin().unwrap(),
+        2,
+        &mut |name| names.push(name.to_owned()),
+    );
+    assert_eq!(problems, []);
     assert!(names.is_sorted());
+    assert_eq!(names.len(), files.len());
+    for (name, text) in &files {
+        assert!(text.lines().count() < 60, "{name}");
+        assert!(read(name).origin.is_some_and(|origin| origin.cause.len() > 10), "{name}");
+    }
+}
+
+/// What is generated, by path, but for what seeds expect, which only a replay can tell.
+fn made() -> BTreeMap<String, CorpusFile> {
+    let mut made = BTreeMap::from_iter(corpus::seeds(&kernel()).unwrap());
+    made.extend(corpus::upstream().unwrap());
+    made
+}
+
+#[test]
+fn seeds_and_upstreams_batches_are_what_the_generator_makes() {
+    let is_made = |name: &&str| name.starts_with("seeds/") || name.starts_with("upstream/");
+    let mut made = made();
+    for name in builtin().iter().map(|(name, _)| *name).filter(is_made) {
+        let found = read(name);
+        let mut made =
+            made.remove(name).unwrap_or_else(|| panic!("`countersign corpus make` doesn't write {name}"));
+        if name.starts_with("seeds/") {
+            assert!(found.expect.is_some(), "{name}");
+            made.expect.clone_from(&found.expect);
+        }
+        assert_eq!(found, made, "{name} isn't what `countersign corpus make corpus` writes");
+    }
+    assert!(made.is_empty(), "`countersign corpus make corpus` writes more: {:?}", made.keys());
 }
 
 #[test]
 fn every_slip_has_a_seed_that_stands_to_the_contract_as_the_slip_does() {
-    let catalogue = Catalogue::builtin().unwrap();
-    let variants: Vec<_> = catalogue.kernel("jax-rpa").unwrap().variants(Tier::Small).cloned().collect();
+    let variants: Vec<_> = kernel().variants(Tier::Small).cloned().collect();
     for slip in Slip::ALL {
         let case = read(&format!("seeds/{}.toml", slip.name())).case;
         let variant = case.variant(&variants).unwrap();
         let found = contract::check(variant, &case.batch(variant).unwrap()).keeping();
         assert_eq!(found, slip.keeping(), "{}", slip.name());
     }
-    let named: BTreeSet<String> = Slip::ALL.map(|slip| format!("seeds/{}.toml", slip.name())).into();
-    let seeds = builtin().iter().filter(|(name, _)| name.starts_with("seeds/"));
-    assert!(seeds.clone().all(|(name, _)| named.contains(*name)), "a seed is named for its slip");
+}
+
+#[test]
+fn every_boundary_class_has_a_seed_that_is_of_it() {
+    let variants: Vec<_> = kernel().variants(Tier::Small).cloned().collect();
+    for class in BoundaryClass::ALL {
+        let case = read(&format!("seeds/{}.toml", class.name())).case;
+        let variant = case.variant(&variants).unwrap();
+        assert!(BoundaryClass::observe(variant, &case.metadata).contains(&class), "{}", class.name());
+    }
+}
+
+#[test]
+fn slips_and_classes_have_names_of_their_own_and_seeds_no_others() {
+    let slips = Slip::ALL.map(|slip| slip.name().to_owned());
+    let names: BTreeSet<String> =
+        slips.into_iter().chain(BoundaryClass::ALL.map(BoundaryClass::name)).collect();
+    assert_eq!(names.len(), Slip::ALL.len() + BoundaryClass::ALL.len());
+    let seeds: BTreeSet<String> = builtin()
+        .iter()
+        .filter_map(|(name, _)| name.strip_prefix("seeds/")?.strip_suffix(".toml"))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(seeds, names);
+}
+
+#[test]
+fn upstreams_batches_are_all_there_and_of_the_full_tier() {
+    let upstream = corpus::upstream().unwrap();
+    let mut families: BTreeMap<&str, usize> = BTreeMap::new();
+    for (name, file) in &upstream {
+        *families.entry(name.split('/').nth(1).unwrap()).or_default() += 1;
+        assert_eq!(Tier::of(file.case.variant(&[]).unwrap()), Tier::Full, "{name}");
+        assert_eq!(file.expect, Some(Expect::Clean), "{name}");
+        let meta = &file.case.metadata;
+        let used = |sequence: usize| {
+            let row = &meta.page_indices[sequence * meta.pages_per_seq..][..meta.pages_per_seq];
+            &row[..(meta.kv_lens[sequence] as usize).div_ceil(16)]
+        };
+        let pages: Vec<i32> = (0..meta.num_seqs as usize).flat_map(used).copied().collect();
+        assert_eq!(BTreeSet::from_iter(&pages).len(), pages.len(), "{name} uses a page twice");
+        assert!(pages.iter().all(|page| (0..1000).contains(page)), "{name}");
+    }
+    let expected = [
+        ("basic", 2),
+        ("complex", 120),
+        ("decode-only", 2),
+        ("logit-soft-capping", 8),
+        ("mixed", 2),
+        ("prefill-only", 2),
+        ("quantized-kv-cache", 4),
+        ("sliding-window", 12),
+    ];
+    assert_eq!(families, BTreeMap::from(expected));
+    let names: BTreeSet<&String> = upstream.iter().map(|(name, _)| name).collect();
+    assert_eq!((names.len(), upstream.len()), (152, 152));
+}
+
+#[test]
+fn the_example_in_the_readme_is_a_sound_case() {
+    let readme = include_str!("../../../corpus/README.md");
+    let (_, after) = readme.split_once("<!-- A test replays this very text. -->\n```toml\n").unwrap();
+    let (example, _) = after.split_once("\n```\n").unwrap();
+    let files = [("example.toml".to_owned(), example.to_owned())];
+    let problems = corpus::verify(
+        &files,
+        &Catalogue::builtin().unwrap(),
+        &KnownFile::builtin().unwrap(),
+        1,
+        &mut |_| {},
+    );
+    // It is written as a person writes.
+    assert!(problems.iter().all(|problem| problem.message.contains("--fix` rewrites it")), "{problems:?}");
+    assert!(rules(&CorpusFile::from_toml(example).unwrap()).is_empty());
 }
 
 #[test]

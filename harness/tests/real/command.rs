@@ -23,6 +23,89 @@ fn the_built_in_corpus_is_as_expected() {
 }
 
 #[test]
+fn the_example_in_the_corpus_readme_replays() {
+    let folder = tempfile::tempdir().unwrap();
+    let readme = include_str!("../../../corpus/README.md");
+    let (_, after) = readme.split_once("<!-- A test replays this very text. -->\n```toml\n").unwrap();
+    let (example, _) = after.split_once("\n```\n").unwrap();
+    std::fs::write(folder.path().join("example.toml"), example).unwrap();
+    let output = countersign(folder.path(), &["replay", "example.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("6 row(s) are right"), "{}", text(&output));
+}
+
+#[test]
+fn cases_are_added_once_and_superfluous_ones_pruned() {
+    let folder = tempfile::tempdir().unwrap();
+    let member = |name: &str| {
+        let (_, case) = countersign::corpus::builtin().iter().find(|(path, _)| path.ends_with(name)).unwrap();
+        (*case).split("[origin]").next().unwrap().to_owned()
+    };
+    let first = member("two-prefills-of-600.toml");
+    std::fs::write(folder.path().join("batch.toml"), &first).unwrap();
+    let add = |file: &str| {
+        countersign(
+            folder.path(),
+            &["corpus", "add", file, "--to", "mine", "--from", "a test", "--cause", "It shows how."],
+        )
+    };
+    let added = add("batch.toml");
+    assert_eq!(added.status.code(), Some(0), "{}", text(&added));
+    let path = folder.path().join("mine/total-q-within-rows-residue.toml");
+    assert!(String::from_utf8_lossy(&added.stdout).trim_end().ends_with("total-q-within-rows-residue.toml"));
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert!(written.contains("\"gap:refused-unseen|jax-rpa|total-q-within-rows|residue|-\""), "{written}");
+    assert!(written.contains("cause = \"It shows how.\""), "{written}");
+    let again = add("batch.toml");
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again).contains("already holds this case"), "{}", text(&again));
+
+    // Another seed, another batch; but it shows nothing that the first doesn't, and its file is larger.
+    std::fs::write(folder.path().join("other.toml"), first.replace("seed = 1", "seed = 12345")).unwrap();
+    assert_eq!(add("other.toml").status.code(), Some(0));
+    let replay = countersign(folder.path(), &["replay", "mine"]);
+    assert_eq!(replay.status.code(), Some(0), "{}", text(&replay));
+    let second = folder.path().join("mine/total-q-within-rows-residue-2.toml");
+    let dry = countersign(folder.path(), &["corpus", "prune", "mine"]);
+    assert_eq!(dry.status.code(), Some(0), "{}", text(&dry));
+    assert!(text(&dry).contains("drop  total-q-within-rows-residue-2.toml"), "{}", text(&dry));
+    assert!(second.exists(), "a dry run");
+    let wet = countersign(folder.path(), &["corpus", "prune", "mine", "--yes"]);
+    assert_eq!(wet.status.code(), Some(0), "{}", text(&wet));
+    assert!(!second.exists() && path.exists());
+}
+
+#[test]
+fn shapes_of_ones_own_are_fuzzed_and_their_findings_replay_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let variant = "f32-q8-kv4,page_size=32,pages_per_seq=2,sliding_window=9";
+    let output = countersign(folder.path(), &["fuzz", "--cases", "150", "--variant", variant, "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["summary"]["hits"]["variant"], serde_json::json!({ variant: 150 }));
+    let findings = folder.path().join("countersign/findings");
+    let finding = std::fs::read_dir(findings).unwrap().next().unwrap().unwrap().path();
+    let replay = countersign(folder.path(), &["replay", finding.to_str().unwrap()]);
+    assert_eq!(replay.status.code(), Some(0), "{}", text(&replay));
+}
+
+#[test]
+fn shapes_that_do_not_lower_are_refused_with_the_kernels_words_and_advice() {
+    let folder = tempfile::tempdir().unwrap();
+    for (variant, advice) in [
+        ("q_heads=3,kv_heads=3,q_dtype=f32", "takes 1, 2, 4, 8"),
+        ("q_heads=4,kv_heads=1,kv_dtype=i8", "takes 2, 4, 8"),
+        ("q_heads=5", "multiple of kv_heads = 2"),
+    ] {
+        let output = countersign(folder.path(), &["fuzz", "--cases", "5", "--variant", variant]);
+        // The box of an error breaks lines where it likes.
+        let words = text(&output).replace('\u{2502}', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        assert!(words.contains("does not lower") && words.contains(advice), "{words}");
+    }
+}
+
+#[test]
 fn fuzz_from_an_empty_directory_leaves_report_log_and_findings() {
     let folder = tempfile::tempdir().unwrap();
     let output = countersign(folder.path(), &["fuzz", "--cases", "200", "--seed", "3", "--json"]);

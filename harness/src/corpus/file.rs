@@ -1,15 +1,8 @@
-//! Corpus files: a case, where it came from, and what a replay of it must show.
+//! One file of the corpus: `[case]`, `[origin]`, `[expect]`.
 //!
-//! Invariant: names are paths relative to the corpus with `/`, and every listing is sorted by them. The built-in corpus is
-//! part of the binary, so a replay of it needs no checkout.
-
-use std::path::Path;
-use std::{fs, io};
+//! Invariant: `from_toml(to_toml(file)) == file`; unknown keys are errors.
 
 use crate::case::{Case, CaseError, Document, Table, quote, write_array};
-
-/// The built-in corpus: relative path and text of each file.
-const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
 /// Most lines of the list of signatures.
 const MAX_SIGNATURE_LINES: usize = 16;
@@ -102,47 +95,4 @@ fn read_expect(mut table: Table<'_>) -> Result<Expect, CaseError> {
     };
     table.finish()?;
     Ok(expect)
-}
-
-/// The built-in corpus: relative path and text of each file, sorted.
-pub fn builtin() -> &'static [(&'static str, &'static str)] {
-    BUILTIN
-}
-
-/// The TOML files below a directory (or one file): relative path and text, sorted by path.
-///
-/// # Errors
-/// If a file or folder can't be read, or a file isn't UTF-8; the error names it.
-pub fn read_dir(path: &Path) -> io::Result<Vec<(String, String)>> {
-    let mut files = Vec::new();
-    if path.is_dir() {
-        collect(path, "", &mut files)?;
-        files.sort();
-    } else {
-        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        files.push((name, read_text(path)?));
-    }
-    Ok(files)
-}
-
-fn collect(folder: &Path, prefix: &str, files: &mut Vec<(String, String)>) -> io::Result<()> {
-    for entry in fs::read_dir(folder).map_err(|error| named(folder, &error))? {
-        let entry = entry?;
-        let path = entry.path();
-        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-        if path.is_dir() {
-            collect(&path, &format!("{name}/"), files)?;
-        } else if name.ends_with(".toml") && name != "known.toml" {
-            files.push((name, read_text(&path)?));
-        }
-    }
-    Ok(())
-}
-
-fn read_text(path: &Path) -> io::Result<String> {
-    fs::read_to_string(path).map_err(|error| named(path, &error))
-}
-
-fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

@@ -1,0 +1,75 @@
+//! `countersign corpus stats`: what is in a corpus.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use serde_json::{Map, Value, json};
+
+use super::super::console::{CaseProgress, Failure, print};
+use super::super::fuzz::{cores, watch_interrupts};
+use super::super::table::{self, row};
+use super::super::{items, session};
+use crate::corpus::{AXES, Stats, contract_of};
+use crate::ordered::in_order;
+
+const EXAMPLES: &str = "\
+Examples:
+  countersign corpus stats builtin
+  countersign corpus stats corpus --json";
+
+/// Arguments of `corpus stats`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// A case file, a folder of them, or `builtin`.
+    folder: PathBuf,
+    /// Print the counts as JSON on standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
+    let catalogue = session::catalogue()?;
+    let items = items::read(&arguments.folder, &catalogue)?;
+    if items.is_empty() {
+        let message = format!("{}: no case there", arguments.folder.display());
+        return Err(Failure::new(message, "name a case file, a folder with *.toml case files, or `builtin`"));
+    }
+    let interrupted = watch_interrupts()?;
+    let mut stats = Stats::default();
+    let mut wrong = Vec::new();
+    let mut progress = CaseProgress::new(items.len());
+    let go_on = || !interrupted.load(Ordering::Relaxed);
+    in_order(items.len(), cores(), &go_on, &|index| contract_of(&items[index]), &mut |index, contract| {
+        let item = &items[index];
+        match contract {
+            Ok(Ok(contract)) => stats.add(item, &contract),
+            Ok(Err(error)) => wrong.push(format!("{}: {error}", item.name)),
+            Err(panic) => wrong.push(format!("{}: a fault of countersign itself: {panic}", item.name)),
+        }
+        progress.done(&item.name);
+    });
+    drop(progress);
+    if !wrong.is_empty() {
+        return Err(Failure::new(wrong.join("\n"), "`countersign corpus verify` says all that is wrong"));
+    }
+    if arguments.json {
+        let mut document = Map::from_iter([("cases".to_owned(), json!(stats.cases))]);
+        document
+            .extend(AXES.iter().zip(&stats.counts).map(|(axis, counts)| ((*axis).to_owned(), json!(counts))));
+        print(&format!("{:#}\n", Value::Object(document)))?;
+    } else {
+        print(&describe(&stats))?;
+    }
+    Ok(if stats.cases == items.len() { 0 } else { 3 })
+}
+
+fn describe(stats: &Stats) -> String {
+    let mut rows = vec![row!["cases", "", stats.cases]];
+    for (axis, counts) in AXES.iter().zip(&stats.counts) {
+        for (position, (name, count)) in counts.iter().enumerate() {
+            rows.push(row![if position == 0 { axis } else { "" }, name, count]);
+        }
+    }
+    table::render(&rows)
+}
