@@ -14,12 +14,15 @@ use countersign_reports::{
     Summary, Timing,
 };
 
-use crate::campaign::{exit_code, stack_lines, status, tool};
+use crate::campaign::{described, exit_code, status, tool};
+use crate::case::Case;
 use crate::compare::Deviation;
 use crate::confirm::{Validator, disagreement, words};
 use crate::corpus::{CorpusFile, Expect};
+use crate::evidence::Evidence;
 use crate::judge::{Finding, judge};
 use crate::known::{Facts, Known, KnownFile, Status};
+use crate::options;
 use crate::signature::Signature;
 use crate::trial::{Conduct, Trial, run_trial};
 
@@ -115,8 +118,10 @@ impl<'k> Replay<'k> {
                 cause,
                 entry.and_then(|entry| entry.link.as_deref()),
                 index,
-                item,
+                &item.variant,
                 &words,
+                &trial,
+                &item.file.case,
             );
         }
         let stale: Vec<&Signature> = expected
@@ -194,12 +199,18 @@ impl<'k> Replay<'k> {
                     self.kept_rows.0 += comparison.compared_rows;
                     self.kept_rows.1 += comparison.owned_rows;
                 }
-                if let Some(Deviation { token, head, lane, r, .. }) = comparison.largest_right
+                let largest = comparison.largest_right.map(|Deviation { token, head, lane, r, .. }| {
+                    let variant = trial.variant.name.clone();
+                    (r, Place { variant, case: index, token, head, lane })
+                });
+                if trial.contract.keeping() == Keeping::Kept {
+                    let dtypes = options::dtypes(&trial.variant);
+                    summary.r.entry(dtypes).or_default().add(&comparison.r_rows, largest.clone());
+                }
+                if let Some((r, place)) = largest
                     && (r > summary.largest_r || summary.largest_r_at.is_none())
                 {
-                    summary.largest_r = r;
-                    let variant = trial.variant.name.clone();
-                    summary.largest_r_at = Some(Place { variant, case: index, token, head, lane });
+                    (summary.largest_r, summary.largest_r_at) = (r, Some(place));
                 }
             }
             Conduct::NotRun | Conduct::Fault(_) | Conduct::Hang => {}
@@ -217,8 +228,10 @@ impl<'k> Replay<'k> {
         cause: Option<&str>,
         link: Option<&str>,
         index: u64,
-        item: &Item,
+        variant: &Variant,
         words: &countersign_reports::ValidatorWords,
+        trial: &Trial,
+        case: &Case,
     ) {
         let signature = finding.signature.to_string();
         let same =
@@ -228,18 +241,11 @@ impl<'k> Replay<'k> {
             return;
         }
         self.findings.push(FindingReport {
-            signature,
             status,
-            title: finding.signature.kind.title().to_owned(),
-            detail: finding.detail.clone(),
             cause: cause.map(str::to_owned),
             link: link.map(str::to_owned),
-            count: 1,
             case: index,
-            variant: item.variant.name.clone(),
-            validators: words.clone(),
-            stack: stack_lines(&finding.stack),
-            file: None,
+            ..described(finding, variant, words, Some(Evidence::of(trial, case)))
         });
     }
 }

@@ -165,13 +165,7 @@ fn report(slip: Slip, cases: u64, jobs: usize, validator: &mut FakeValidator) ->
     let totals = run(&subject, &plan, &|| true, &mut Heard::default());
     let confirmations: Vec<_> =
         totals.findings.iter().map(|found| confirm(&subject, &plan, found, validator)).collect();
-    let kernel = KernelReport {
-        id: "jax-rpa".to_owned(),
-        packages: Default::default(),
-        source_hash: String::new(),
-        unpinned: false,
-        coverage: Default::default(),
-    };
+    let kernel = KernelReport { id: "jax-rpa".to_owned(), ..KernelReport::default() };
     finish(&subject, &plan, &totals, &confirmations, kernel, false, Timing::default())
 }
 

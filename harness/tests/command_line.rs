@@ -35,7 +35,7 @@ fn fails(arguments: &[&str], word: &str) {
 #[test]
 fn every_command_helps_with_examples() {
     let folder = tempfile::tempdir().unwrap();
-    for command in ["fuzz", "replay", "show", "kernels", "setup"] {
+    for command in ["fuzz", "replay", "report", "show", "kernels", "setup"] {
         let output = countersign(folder.path(), &[command, "--help"]);
         assert_eq!(output.status.code(), Some(0));
         assert!(text(&output.stdout).contains("Examples:"), "{command}");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use countersign_kernels::catalogue::Tier;
 use countersign_kernels::rpa::contract::Keeping;
-use countersign_reports::{Report, Timing, to_json, to_markdown};
+use countersign_reports::{Report, Timing, to_html, to_json, to_markdown};
 use serde_json::json;
 
 use super::console::{Failure, print, today};
@@ -195,11 +195,12 @@ pub(super) fn known(files: &[PathBuf]) -> Result<KnownFile, Failure> {
     Ok(known)
 }
 
-/// Writes `report.json` and `report.md`; the JSON.
+/// Writes `report.json`, `report.md` and `report.html`; the JSON.
 pub(super) fn write_report(out: &Path, report: &Report) -> Result<String, Failure> {
     let json = to_json(report).map_err(|error| Failure::new(error.to_string(), "please report this"))?;
     fs::create_dir_all(out).map_err(|error| Failure::file(out, error))?;
-    for (name, text) in [("report.json", &json), ("report.md", &to_markdown(report))] {
+    let (page, markdown) = (to_html(report), to_markdown(report));
+    for (name, text) in [("report.json", &json), ("report.md", &markdown), ("report.html", &page)] {
         let path = out.join(name);
         fs::write(&path, text).map_err(|error| Failure::file(&path, error))?;
     }
@@ -367,7 +368,7 @@ fn closing(report: &Report, out: &Path) -> String {
             error.kind, error.case, error.message
         );
     }
-    text + &format!("\nreport: {}\n", out.join("report.md").display())
+    text + &format!("\nreport: {}\n", out.join("report.html").display())
 }
 
 #[cfg(test)]

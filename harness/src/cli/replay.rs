@@ -45,7 +45,7 @@ pub(super) struct Arguments {
     /// What runs the kernel: our own machine, which sees every access, or JAX's interpreter, for a second opinion on values.
     #[arg(long, value_enum, default_value = "vm")]
     engine: EngineName,
-    /// Also write report.json and report.md to this folder.
+    /// Also write report.html, report.json and report.md to this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the report as JSON on standard output.
@@ -93,7 +93,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Some(out) => write_report(out, &report)?,
         None => to_json(&report).map_err(|error| Failure::new(error.to_string(), "please report this"))?,
     };
-    let text = describe(&report);
+    let mut text = describe(&report);
+    if let Some(out) = &arguments.out {
+        text += &format!("\nreport: {}\n", out.join("report.html").display());
+    }
     if arguments.json {
         eprint!("{text}");
         print(&json)?;
@@ -249,7 +252,7 @@ fn describe(report: &Report) -> String {
 
 fn news(finding: &FindingReport) -> String {
     let mut text = format!("new: {}\n  {}\n  {}\n", finding.signature, finding.title, finding.detail);
-    for frame in &finding.stack {
+    for frame in finding.fault.iter().flat_map(|fault| &fault.stack) {
         text += &format!("    {frame}\n");
     }
     text

@@ -1,0 +1,32 @@
+//! A call stack with the text of each line that the report has.
+//!
+//! Invariant: innermost frame first, as the report gives it.
+
+use maud::{Markup, html};
+
+use crate::{SourceText, StackFrame};
+
+/// The stack as a list; says so where the lowered kernel has no place for the op.
+pub(super) fn stack(frames: &[StackFrame], sources: &[&SourceText]) -> Markup {
+    html! {
+        @if frames.is_empty() {
+            p.note { "The lowered kernel gives no source line for this op." }
+        } @else {
+            ol.stack.scroll tabindex="0" {
+                @for frame in frames {
+                    li {
+                        span.at { (frame.file) ":" (frame.line) @if !frame.function.is_empty() { " in " (frame.function) } }
+                        @if let Some(text) = line(frame, sources) { code { (text) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The text of a frame's line, without indentation.
+fn line<'a>(frame: &StackFrame, sources: &[&'a SourceText]) -> Option<&'a str> {
+    let source = sources.iter().find(|source| source.file == frame.file)?;
+    let line = source.lines.get(usize::try_from(frame.line).ok()?.checked_sub(1)?)?;
+    Some(line.trim())
+}
