@@ -28,14 +28,17 @@ pub(super) fn section(report: &Report) -> Option<Section> {
                 }
             }
         }
-        @if !report.findings.is_empty() { (legend()) }
+        @if !report.findings.is_empty() { (legend(known.len() < report.findings.len())) }
         @for (title, findings) in [
             ("New", of(FindingStatus::New)),
             ("Fixed, and here again", of(FindingStatus::Returned)),
         ] {
             @if !findings.is_empty() {
                 h3 { (title) }
-                (grouped(&findings, true, &sources))
+                @for (title, same) in kinds(&findings) {
+                    h4.kind { (capital(title)) (many(&same)) }
+                    @for finding in same { (card(finding, true, &sources)) }
+                }
             }
         }
         @if !known.is_empty() {
@@ -44,23 +47,22 @@ pub(super) fn section(report: &Report) -> Option<Section> {
                 "Each of these is explained by an entry of a known file, which holds only on batches that meet its condition. \
                  Open a line to see batch, cause and place."
             }
-            (grouped(&known, false, &sources))
+            @for (title, same) in kinds(&known) {
+                details.group {
+                    summary { h4 { (capital(title)) } (many(&same)) }
+                    @for finding in same { (card(finding, false, &sources)) }
+                }
+            }
         }
     };
     Some(Section { id: "findings", title: "Findings", body })
 }
 
-/// Cards under a heading for each kind.
-fn grouped(findings: &[&FindingReport], open: bool, sources: &[&SourceText]) -> Markup {
-    html! {
-        @for (title, findings) in kinds(findings) {
-            h4.kind { (capital(title)) span.count { (counted(findings.len() as u64, "finding", "findings")) } }
-            @for finding in findings { (card(finding, open, sources)) }
-        }
-    }
+fn many(findings: &[&FindingReport]) -> Markup {
+    html! { span.count { (counted(findings.len() as u64, "finding", "findings")) } }
 }
 
-/// Findings by title, most cases first.
+/// Findings by title: those about correct batches first, then the most frequent.
 fn kinds<'a>(findings: &[&'a FindingReport]) -> Vec<(&'a str, Vec<&'a FindingReport>)> {
     let mut kinds: Vec<(&str, Vec<&FindingReport>)> = Vec::new();
     for finding in findings {
@@ -72,7 +74,10 @@ fn kinds<'a>(findings: &[&'a FindingReport]) -> Vec<(&'a str, Vec<&'a FindingRep
     for (_, same) in &mut kinds {
         same.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.signature.cmp(&b.signature)));
     }
-    kinds.sort_by_key(|(_, same)| std::cmp::Reverse(same.iter().map(|finding| finding.count).sum::<u64>()));
+    kinds.sort_by_key(|(_, same)| {
+        let about_validator = same.iter().all(|finding| finding.kind.starts_with("gap:"));
+        (about_validator, std::cmp::Reverse(same.iter().map(|finding| finding.count).sum::<u64>()))
+    });
     kinds
 }
 
@@ -184,9 +189,9 @@ fn again(finding: &FindingReport) -> Markup {
 }
 
 /// What the marks in the pictures mean.
-fn legend() -> Markup {
+fn legend(open: bool) -> Markup {
     html! {
-        details.words {
+        details.words open[open] {
             summary { "How to read the pictures" }
             ul.legend {
                 li { span.swatch.s0 { "0" } " a sequence: its rows of q, and its row of the page table, in one colour under one number" }

@@ -20,15 +20,15 @@ pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
-/// Per cent with one place; `0 %` of nothing. Only all of it is `100 %`.
+/// Per cent with one place, kept on one line; `0 %` of nothing. Only all of it is `100 %`.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     match part {
-        0 => "0 %".to_owned(),
-        _ if part == whole => "100 %".to_owned(),
+        0 => "0\u{a0}%".to_owned(),
+        _ if part == whole => "100\u{a0}%".to_owned(),
         // Truncated, so that 99.97 doesn't read as all of it.
         _ => {
             let tenths = (u128::from(part) * 1000).checked_div(u128::from(whole)).unwrap_or(0);
-            format!("{}.{} %", tenths / 10, tenths % 10)
+            format!("{}.{}\u{a0}%", tenths / 10, tenths % 10)
         }
     }
 }
@@ -46,8 +46,8 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(counted(1, "case", "cases"), "1 case");
-        assert_eq!(percent(9999, 10_000), "99.9 %");
-        assert_eq!([percent(0, 0), percent(3, 3), percent(1, 8)], ["0 %", "100 %", "12.5 %"]);
+        assert_eq!(percent(9999, 10_000), "99.9\u{a0}%");
+        assert_eq!([percent(0, 0), percent(3, 3), percent(1, 8)], ["0\u{a0}%", "100\u{a0}%", "12.5\u{a0}%"]);
         assert_eq!([0, 1, 9, 10, 99_999, 1_000_000].map(level), [0, 1, 1, 2, 5, 5]);
     }
 }

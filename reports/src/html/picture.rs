@@ -4,6 +4,7 @@
 
 use maud::{Markup, html};
 
+use super::number::counted;
 use super::strip;
 use crate::{BatchReport, FindingReport, SequenceReport};
 
@@ -41,7 +42,7 @@ pub(super) fn batch(batch: &BatchReport, finding: &FindingReport) -> Markup {
                 }
             }
             @if batch.table_rows > drawn {
-                p.note { "and " (batch.table_rows - drawn) " more rows of the page table, not drawn" }
+                p.note { "and " (counted((batch.table_rows - drawn) as u64, "more row", "more rows")) " of the page table, not drawn" }
             }
         }
     }
@@ -59,9 +60,7 @@ fn caption(batch: &BatchReport, finding: &FindingReport) -> Markup {
         @if let Some(block) = batch.query_block { ", in query blocks of " (block) }
         "; the cache has " (batch.pages) " pages of " (batch.page_size) " tokens"
         @if let Some(block) = batch.kv_block { ", read in KV blocks of " (block) " pages" }
-        ". Payload " (batch.payload.first().map_or("", String::as_str)) "."
-        @for line in batch.payload.iter().skip(1) { br; (line) }
-        span.note { " Variant " (finding.variant) "." }
+        ". Payload " (batch.payload.join("; ")) ". Variant " (finding.variant) "."
     }
 }
 
@@ -124,7 +123,7 @@ fn row(
             th scope="row" { @if used { span class={ "swatch s" (index % 8) } { (index) } } @else { (index) } }
             @match ends {
                 Some((start, end)) if used => {
-                    td { (start) " to " (end) }
+                    td { (start) ":" (end) }
                     td.number { (i64::from(*end) - i64::from(*start)) }
                 }
                 _ => { td {} td {} }

@@ -66,7 +66,7 @@ fn histogram(dtypes: &str, distribution: &RDistribution) -> Markup {
                     line.unit x1=(edge) x2=(edge) y1="2" y2=(BASE + 6.0) {}
                     text.small text-anchor="end" x=(edge - 4) y="11" { "right" }
                     text.small x=(edge + 4) y="11" { "wrong" }
-                    @for (bin, text) in [(0, "0"), (R_UNIT - 15, "2⁻¹⁵"), (R_UNIT - 10, "2⁻¹⁰"), (R_UNIT - 5, "2⁻⁵"), (R_UNIT, "1"), (R_UNIT + 3, "8")] {
+                    @for (bin, text) in [(0, "0"), (R_UNIT - 15, "1/32,768"), (R_UNIT - 10, "1/1,024"), (R_UNIT - 5, "1/32"), (R_UNIT, "1"), (R_UNIT + 3, "8")] {
                         @let x = if bin == 0 { STEP / 2 } else { (bin + 1) * STEP + 1 };
                         text.small text-anchor="middle" x=(x) y=(BASE + 17.0) { (text) }
                     }

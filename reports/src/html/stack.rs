@@ -15,13 +15,26 @@ pub(super) fn stack(frames: &[StackFrame], sources: &[&SourceText]) -> Markup {
             ol.stack.scroll tabindex="0" {
                 @for frame in frames {
                     li {
-                        span.at { (frame.file) ":" (frame.line) @if !frame.function.is_empty() { " in " (frame.function) } }
+                        span.at title=[qualified(frame)] {
+                            (frame.file) ":" (frame.line)
+                            @if !frame.function.is_empty() { " in " (innermost(frame)) }
+                        }
                         @if let Some(text) = line(frame, sources) { code { (text) } }
                     }
                 }
             }
         }
     }
+}
+
+/// The function without those that it is local to, which would fill the line.
+fn innermost(frame: &StackFrame) -> &str {
+    frame.function.rsplit("<locals>.").next().unwrap_or(&frame.function)
+}
+
+/// The whole name, where it is longer.
+fn qualified(frame: &StackFrame) -> Option<&str> {
+    (innermost(frame) != frame.function).then_some(frame.function.as_str())
 }
 
 /// The text of a frame's line, without indentation.

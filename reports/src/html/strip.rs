@@ -38,7 +38,7 @@ pub(super) fn strip(batch: &BatchReport, used: usize) -> Markup {
     let scale = Scale::of(batch.rows, ends);
     let lanes = if ordered { 1 } else { used.max(1) };
     let bottom = TOP + lanes as f64 * LANE;
-    let height = bottom + if batch.wrong_rows.is_empty() { 20.0 } else { 40.0 };
+    let height = bottom + if batch.wrong_rows.is_empty() { 20.0 } else { 46.0 };
     let total = ends.last().copied().unwrap_or(0);
     let rows = i64::try_from(batch.rows).unwrap_or(i64::MAX);
     html! {

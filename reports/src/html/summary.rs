@@ -116,8 +116,11 @@ fn doubts(summary: &Summary) -> Markup {
                 li.some[count > 0] { strong { (grouped(count)) } " " (name) span.note { ": " (meaning) } }
             }
             li.some[summary.interrupted] {
-                strong { @if summary.interrupted { "Interrupted" } @else { "Not interrupted" } }
-                @if summary.interrupted { span.note { ": what was found until then is here" } }
+                @if summary.interrupted {
+                    strong { "interrupted" } span.note { ": what was found until then is here" }
+                } @else {
+                    "not interrupted"
+                }
             }
         }
     }
