@@ -3,7 +3,6 @@
 //! Invariant: a text of another version, or one that is cut short, is refused with the reason and the place, never read in
 //! part.
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{Report, SCHEMA_VERSION};
@@ -28,25 +27,17 @@ pub enum ReadError {
     Content(serde_json::Error),
 }
 
-#[derive(Deserialize)]
-struct Versioned {
-    schema_version: Option<Value>,
-}
-
 /// Reads what [`crate::to_json`] wrote.
 ///
 /// # Errors
 /// [`ReadError`].
 pub fn from_json(text: &str) -> Result<Report, ReadError> {
-    let versioned: Versioned = serde_json::from_str(text).map_err(|error| match error.classify() {
-        // JSON of another shape, e.g. an array.
-        serde_json::error::Category::Data => ReadError::NoVersion,
-        _ => ReadError::Json(error),
-    })?;
-    match versioned.schema_version {
+    let value: Value = serde_json::from_str(text).map_err(ReadError::Json)?;
+    match value.get("schema_version") {
         None => Err(ReadError::NoVersion),
-        Some(version) if version == SCHEMA_VERSION => serde_json::from_str(text).map_err(ReadError::Content),
-        Some(found) => Err(ReadError::Version { found }),
+        // From the text once more, so that an error has its place.
+        Some(version) if *version == SCHEMA_VERSION => serde_json::from_str(text).map_err(ReadError::Content),
+        Some(found) => Err(ReadError::Version { found: found.clone() }),
     }
 }
 

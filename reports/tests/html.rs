@@ -38,6 +38,7 @@ fn tags_are_closed_in_their_order() {
         }
     }
     assert_eq!(open, Vec::<&str>::new());
+    assert!(!Html::parse_document("<!DOCTYPE html><p></b>").errors.is_empty(), "`read` must be able to fail");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use countersign_reports::*;
 
 /// Every field is set to something that can be told from its default.
-pub fn sample() -> Report {
+pub(crate) fn sample() -> Report {
     let words = ValidatorWords {
         r#static: "accepts".into(),
         dynamic: "q_len=9 must be less or equal to kv_len=8".into(),
@@ -146,7 +146,7 @@ fn distribution() -> RDistribution {
 }
 
 /// Two sequences of a table of three; the second claims more rows than q has, and a page that isn't there.
-pub fn batch() -> BatchReport {
+pub(crate) fn batch() -> BatchReport {
     let breach = |rule: &str, array: &str, index: &[usize]| BreachReport {
         rule: rule.into(),
         sentence: format!("The rule {rule} holds."),
