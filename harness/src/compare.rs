@@ -44,7 +44,7 @@ pub struct Comparison {
     pub wrong_tokens: Vec<usize>,
     /// Compared rows counted by their largest r ([`bin`]): one count a row, not one an element, which would cost as much as
     /// the comparison itself.
-    pub r_rows: [u64; R_BINS],
+    pub r_rows: Box<[u64; R_BINS]>,
     /// Whether some wrong row has an element that comes from undefined memory.
     pub undefined: bool,
     /// The first wrong element with the largest r; undefined elements count as infinite.

@@ -68,6 +68,30 @@ fn what_cannot_be_read_is_named() {
 }
 
 #[test]
+fn a_report_that_cannot_be_read_is_named_with_its_place() {
+    fails(&["report", "missing"], "missing");
+    fails(&["report", ".", "--format", "pdf"], "html");
+    for (content, words) in [
+        ("", "line 1 column 0"),
+        ("# Report\n", "line 1 column 1"),
+        ("{\n  \"schema_version\": 2,\n  \"tool\": \"coun", "line 3"),
+        ("{}", "schema_version"),
+        ("{\"schema_version\": 1}", "version 1"),
+        ("{\"schema_version\": 2}", "missing field"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("report.json"), content).unwrap();
+        for run in [".", "report.json"] {
+            let output = countersign(folder.path(), &["report", run]);
+            let errors = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{content}: {errors}");
+            assert!(errors.contains("report.json: ") && errors.contains(words), "{content}: {errors}");
+            assert!(output.stdout.is_empty());
+        }
+    }
+}
+
+#[test]
 fn kernels_are_listed_and_shown() {
     let folder = tempfile::tempdir().unwrap();
     let list = countersign(folder.path(), &["kernels", "list"]);

@@ -84,7 +84,7 @@ impl Outcome {
             owned_rows: comparison.map_or(0, |comparison| comparison.owned_rows),
             compared_rows: comparison.map_or(0, |comparison| comparison.compared_rows),
             largest_right: comparison.and_then(|comparison| comparison.largest_right),
-            r_rows: comparison.map_or([0; R_BINS], |comparison| comparison.r_rows),
+            r_rows: comparison.map_or([0; R_BINS], |comparison| *comparison.r_rows),
             static_verdict: trial.static_verdict.clone(),
             dynamic_verdict: trial.dynamic_verdict.clone(),
             findings: findings.collect(),
