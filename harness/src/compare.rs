@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use countersign_dtype::Array;
 use countersign_reference::{Reference, RowStatus};
+use countersign_reports::{R_BINS, R_UNIT};
 
 /// One element of the output against its reference.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,6 +40,11 @@ pub struct Comparison {
     pub compared_rows: usize,
     /// Wrong rows, by the sequence that they belong to.
     pub wrong_rows: BTreeMap<usize, usize>,
+    /// The wrong rows themselves, ascending.
+    pub wrong_tokens: Vec<usize>,
+    /// Compared rows counted by their largest r ([`bin`]): one count a row, not one an element, which would cost as much as
+    /// the comparison itself.
+    pub r_rows: Box<[u64; R_BINS]>,
     /// Whether some wrong row has an element that comes from undefined memory.
     pub undefined: bool,
     /// The first wrong element with the largest r; undefined elements count as infinite.
@@ -108,8 +114,10 @@ pub fn compare(output: &Array, undefined: &[Range<usize>], reference: &Reference
         }
         comparison.compared_rows += usize::from(!row.vacuous);
         if let Some(worst) = row.worst {
+            comparison.r_rows[bin(worst.r)] += 1;
             let slot = if worst.r > 1.0 {
                 *comparison.wrong_rows.entry(sequence).or_default() += 1;
+                comparison.wrong_tokens.push(token);
                 &mut comparison.worst
             } else {
                 &mut comparison.largest_right
@@ -126,6 +134,15 @@ pub fn compare(output: &Array, undefined: &[Range<usize>], reference: &Reference
 struct Row {
     vacuous: bool,
     worst: Option<Deviation>,
+}
+
+/// The count that an r belongs to, as [`countersign_reports::RDistribution`] lists them. Exact: it reads the exponent.
+pub fn bin(r: f64) -> usize {
+    const BIAS: i64 = 1023;
+    let bits = r.to_bits();
+    // The smallest e with r <= 2^e; an infinite r has the largest exponent of all.
+    let exponent = (bits >> 52) as i64 - BIAS + i64::from(bits << 12 != 0);
+    if r == 0.0 { 0 } else { (exponent + R_UNIT as i64).clamp(1, R_BINS as i64 - 1) as usize }
 }
 
 /// |error| / bound, where an exact value may have a bound of zero, and NaN is infinitely wrong.
@@ -174,6 +191,30 @@ mod tests {
         assert_eq!((comparison.owned_rows, comparison.compared_rows), (2, 2));
         let largest = comparison.largest_right.unwrap();
         assert_eq!((largest.r, largest.token, largest.head, largest.lane), (0.5, 0, 0, 0));
+    }
+
+    #[test]
+    fn rows_are_counted_by_powers_of_two() {
+        let unit = R_UNIT;
+        for (r, expected) in [
+            (0.0, 0),
+            (f64::MIN_POSITIVE, 1),
+            (2f64.powi(-18), 1),
+            (2f64.powi(-18) * 1.01, 2),
+            (0.5, unit - 1),
+            (0.51, unit),
+            (1.0, unit),
+            (1.0f64.next_up(), unit + 1),
+            (8.0, unit + 3),
+            (8.1, R_BINS - 1),
+            (f64::INFINITY, R_BINS - 1),
+        ] {
+            assert_eq!(bin(r), expected, "{r}");
+        }
+        let comparison = compare(&output([1.25, 2.0, 3.0, 9.0, 0.0, 0.0]), &[], &reference());
+        let counted: Vec<usize> = (0..R_BINS).filter(|&bin| comparison.r_rows[bin] > 0).collect();
+        assert_eq!(counted, [unit - 1, R_BINS - 1]);
+        assert_eq!(comparison.wrong_tokens, [1]);
     }
 
     #[test]

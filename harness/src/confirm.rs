@@ -9,6 +9,7 @@ use countersign_reports::{InternalError, ValidatorWords};
 
 use crate::campaign::{Found, Plan, Subject, draw};
 use crate::case::Case;
+use crate::evidence::Evidence;
 use crate::judge::judge;
 use crate::trial::run_trial;
 
@@ -39,6 +40,8 @@ pub struct Confirmation {
     pub unasked: Option<String>,
     /// Faults of ours that the second look brought up.
     pub errors: Vec<InternalError>,
+    /// What the second run showed, if it showed the finding again.
+    pub evidence: Option<Evidence>,
 }
 
 /// Runs the first case of `found` again on a fresh engine and asks `validator` about it.
@@ -55,17 +58,18 @@ pub fn confirm(
     let case = draw(subject, plan, found.index).case;
     let variant = &subject.variants()[found.variant];
     let mut engine = subject.engine(found.variant);
-    match run_trial(Some(engine.as_mut()), subject.kernel(), variant, &case) {
-        Err(refused) => error("not reproducible", refused.to_string()),
-        Ok(trial) => {
-            if !judge(&trial).findings.contains(&found.finding) {
-                error(
-                    "not reproducible",
-                    format!("{} did not show again, or showed differently", found.finding.signature),
-                );
-            }
+    let evidence = match run_trial(Some(engine.as_mut()), subject.kernel(), variant, &case) {
+        Err(refused) => {
+            error("not reproducible", refused.to_string());
+            None
         }
-    }
+        Ok(trial) if judge(&trial).findings.contains(&found.finding) => Some(Evidence::of(&trial, &case)),
+        Ok(_) => {
+            let message = format!("{} did not show again, or showed differently", found.finding.signature);
+            error("not reproducible", message);
+            None
+        }
+    };
     let port = (&found.static_verdict, &found.dynamic_verdict);
     let (words, unasked) = match validator.ask(variant, &case) {
         Err(why) => (words(port.0, Some(port.1), false), Some(why)),
@@ -76,7 +80,7 @@ pub fn confirm(
             (words(&answer.static_verdict, answer.dynamic_verdict.as_ref(), true), None)
         }
     };
-    Confirmation { words, unasked, errors }
+    Confirmation { words, unasked, errors, evidence }
 }
 
 /// How the port's verdicts differ from the real ones: in the verdict, or in the check that fails.

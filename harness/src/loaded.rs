@@ -10,14 +10,16 @@ use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, VmEngine};
 use countersign_kernels::export::{ExportResult, Exported};
+use countersign_kernels::manifest::Manifest;
 use countersign_kernels::rpa::bind::Bound;
 use countersign_kernels::rpa::facts;
 use countersign_mosaic::ir::Frame;
 use countersign_mosaic::{Program, parse};
 use countersign_reference::Batch;
-use countersign_reports::{CoverageReport, KernelReport, LineCoverage};
+use countersign_reports::{CoverageReport, KernelReport, LineCoverage, SourceText, VariantReport};
 
 use crate::campaign::Subject;
+use crate::options;
 
 /// A kernel with its loaded variants.
 #[derive(Debug)]
@@ -78,7 +80,10 @@ impl Loaded {
             packages: manifest.map(|manifest| manifest.packages.clone()).unwrap_or_default(),
             source_hash: manifest.map(|manifest| manifest.source.sha256.clone()).unwrap_or_default(),
             unpinned: self.unpinned,
+            axes: options::axes(&self.variants),
+            variants: self.variants.iter().zip(&self.programs).map(variant_report).collect(),
             coverage: self.coverage_report(coverage),
+            source: manifest.and_then(source_text),
         }
     }
 
@@ -140,6 +145,21 @@ fn load(export: ExportResult) -> Result<VariantProgram, String> {
     let program =
         Program::lower(&module, exported.manifest.outputs.len()).map_err(|error| error.to_string())?;
     Ok(VariantProgram { exported: Arc::new(exported), program: Arc::new(program) })
+}
+
+fn variant_report((variant, program): (&Variant, &Result<VariantProgram, String>)) -> VariantReport {
+    VariantReport {
+        name: variant.name.clone(),
+        options: options::of(variant),
+        failure: program.as_ref().err().cloned(),
+    }
+}
+
+/// The kernel's source, if the file on disk is still the one that was lowered.
+fn source_text(manifest: &Manifest) -> Option<SourceText> {
+    let text = manifest.source.text()?;
+    let lines = text.lines().map(str::to_owned).collect();
+    Some(SourceText { file: base_name(&manifest.source.file).to_owned(), lines })
 }
 
 /// A file's name without its folders, on any platform.

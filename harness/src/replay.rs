@@ -5,9 +5,7 @@
 //!
 //! Invariant: pure but for the validator that it is given.
 
-use std::collections::BTreeMap;
 
-use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
 use countersign_kernels::rpa::contract::Keeping;
@@ -16,13 +14,15 @@ use countersign_reports::{
     Summary, Timing,
 };
 
-use crate::campaign::{exit_code, stack_lines, status, tool};
-use crate::case::CaseError;
+use crate::campaign::{described, exit_code, status, tool};
+use crate::case::{Case, CaseError};
 use crate::compare::Deviation;
 use crate::confirm::{Validator, disagreement, words};
 use crate::corpus::{CorpusFile, Expect};
+use crate::evidence::Evidence;
 use crate::judge::{Finding, judge};
 use crate::known::{Facts, Known, KnownFile, Status};
+use crate::options;
 use crate::signature::Signature;
 use crate::trial::{Conduct, Trial};
 
@@ -71,7 +71,6 @@ pub struct Replay<'k> {
     findings: Vec<FindingReport>,
     cases: Vec<CaseReport>,
     errors: Vec<InternalError>,
-    largest_r: BTreeMap<(DType, DType), (f64, String)>,
 }
 
 impl<'k> Replay<'k> {
@@ -84,7 +83,6 @@ impl<'k> Replay<'k> {
             findings: Vec::new(),
             cases: Vec::new(),
             errors: Vec::new(),
-            largest_r: BTreeMap::new(),
         }
     }
 
@@ -96,7 +94,7 @@ impl<'k> Replay<'k> {
             Err(error) => return self.fail(item, "unreadable case", &error.to_string()),
         };
         self.summary.cases += 1;
-        self.count(item, &trial, index);
+        self.count(&trial, index);
         let port = (&trial.static_verdict, &trial.dynamic_verdict);
         let words = match validator.ask(&item.variant, &item.file.case) {
             Ok(answer) => {
@@ -135,8 +133,10 @@ impl<'k> Replay<'k> {
                 cause,
                 entry.and_then(|entry| entry.link.as_deref()),
                 index,
-                item,
+                &item.variant,
                 &words,
+                &trial,
+                &item.file.case,
             );
         }
         let stale: Vec<&Signature> = expected
@@ -175,11 +175,6 @@ impl<'k> Replay<'k> {
         self.summary.cases += 1;
     }
 
-    /// Per pair of q's and the cache's element type, the largest |error| / bound in rows that are right, and its case.
-    pub fn largest_r(&self) -> &BTreeMap<(DType, DType), (f64, String)> {
-        &self.largest_r
-    }
-
     /// The report. `interrupted`: some cases were left out.
     pub fn finish(mut self, kernels: Vec<KernelReport>, interrupted: bool, timing: Timing) -> Report {
         let is_known = |finding: &&FindingReport| finding.status == FindingStatus::Known;
@@ -211,7 +206,7 @@ impl<'k> Replay<'k> {
         entry.is_some_and(|Known { status, .. }| *status == Status::Fixed)
     }
 
-    fn count(&mut self, item: &Item, trial: &Trial, index: u64) {
+    fn count(&mut self, trial: &Trial, index: u64) {
         let summary = &mut self.summary;
         match trial.contract.keeping() {
             Keeping::Kept => summary.kept += 1,
@@ -226,16 +221,18 @@ impl<'k> Replay<'k> {
                     self.kept_rows.0 += comparison.compared_rows;
                     self.kept_rows.1 += comparison.owned_rows;
                 }
-                if let Some(Deviation { token, head, lane, r, .. }) = comparison.largest_right {
-                    if r > summary.largest_r || summary.largest_r_at.is_none() {
-                        summary.largest_r = r;
-                        let variant = trial.variant.name.clone();
-                        summary.largest_r_at = Some(Place { variant, case: index, token, head, lane });
-                    }
-                    let types = (trial.variant.q_dtype, trial.variant.kv_dtype);
-                    if self.largest_r.get(&types).is_none_or(|(largest, _)| r > *largest) {
-                        self.largest_r.insert(types, (r, item.name.clone()));
-                    }
+                let largest = comparison.largest_right.map(|Deviation { token, head, lane, r, .. }| {
+                    let variant = trial.variant.name.clone();
+                    (r, Place { variant, case: index, token, head, lane })
+                });
+                if trial.contract.keeping() == Keeping::Kept {
+                    let dtypes = options::dtypes(&trial.variant);
+                    summary.r.entry(dtypes).or_default().add(&comparison.r_rows, largest.clone());
+                }
+                if let Some((r, place)) = largest
+                    && (r > summary.largest_r || summary.largest_r_at.is_none())
+                {
+                    (summary.largest_r, summary.largest_r_at) = (r, Some(place));
                 }
             }
             Conduct::NotRun | Conduct::Fault(_) | Conduct::Hang => {}
@@ -253,8 +250,10 @@ impl<'k> Replay<'k> {
         cause: Option<&str>,
         link: Option<&str>,
         index: u64,
-        item: &Item,
+        variant: &Variant,
         words: &countersign_reports::ValidatorWords,
+        trial: &Trial,
+        case: &Case,
     ) {
         let signature = finding.signature.to_string();
         let same =
@@ -264,18 +263,11 @@ impl<'k> Replay<'k> {
             return;
         }
         self.findings.push(FindingReport {
-            signature,
             status,
-            title: finding.signature.kind.title().to_owned(),
-            detail: finding.detail.clone(),
             cause: cause.map(str::to_owned),
             link: link.map(str::to_owned),
-            count: 1,
             case: index,
-            variant: item.variant.name.clone(),
-            validators: words.clone(),
-            stack: stack_lines(&finding.stack),
-            file: None,
+            ..described(finding, variant, words, Some(Evidence::of(trial, case)))
         });
     }
 }

@@ -123,7 +123,8 @@ fn used_pages<'a>(variant: &Variant, meta: &'a Metadata, sequence: usize) -> &'a
     &meta.page_indices[sequence * meta.pages_per_seq..][..used]
 }
 
-fn remarks(variant: &Variant, meta: &Metadata, sequence: usize) -> Vec<String> {
+/// What is odd, or at least notable, about a sequence below num_seqs.
+pub(crate) fn remarks(variant: &Variant, meta: &Metadata, sequence: usize) -> Vec<String> {
     let (start, end) = (i64::from(meta.cu_q_lens[sequence]), i64::from(meta.cu_q_lens[sequence + 1]));
     let (q_len, kv_len) = (end - start, i64::from(meta.kv_lens[sequence]));
     let mut remarks = Vec::new();

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use countersign::campaign::{Observer, Plan, Subject, Totals, finish, run};
 use countersign::confirm::{Answer, Validator, confirm};
+use countersign::corpus::CorpusFile;
+use countersign::generate::BoundaryClass;
 use countersign::known::KnownFile;
 use countersign_dtype::Array;
 use countersign_kernels::Variant;
@@ -17,7 +19,7 @@ use countersign_kernels::rpa::contract::Keeping;
 use countersign_kernels::rpa::facts;
 use countersign_kernels::rpa::validator::{Verdict, dynamic_check};
 use countersign_reference::{Batch, Blocking, Profile, attend};
-use countersign_reports::{KernelReport, Report, Timing, to_json};
+use countersign_reports::{KernelReport, R_UNIT, Report, Timing, to_html, to_json};
 
 /// Answers with the reference's own values, but as `slip` says.
 struct ReferenceEngine {
@@ -165,13 +167,7 @@ fn report(slip: Slip, cases: u64, jobs: usize, validator: &mut FakeValidator) ->
     let totals = run(&subject, &plan, &|| true, &mut Heard::default());
     let confirmations: Vec<_> =
         totals.findings.iter().map(|found| confirm(&subject, &plan, found, validator)).collect();
-    let kernel = KernelReport {
-        id: "jax-rpa".to_owned(),
-        packages: Default::default(),
-        source_hash: String::new(),
-        unpinned: false,
-        coverage: Default::default(),
-    };
+    let kernel = KernelReport { id: "jax-rpa".to_owned(), ..KernelReport::default() };
     finish(&subject, &plan, &totals, &confirmations, kernel, false, Timing::default())
 }
 
@@ -186,6 +182,8 @@ fn threads_do_not_show() {
     assert_eq!(one, four);
     let json = |jobs| to_json(&report(slip, 200, jobs, &mut FakeValidator::Port)).unwrap();
     assert_eq!(json(1), json(3));
+    let page = |jobs| to_html(&report(slip, 200, jobs, &mut FakeValidator::Port));
+    assert_eq!(page(1), page(3));
 }
 
 #[test]
@@ -265,6 +263,48 @@ fn findings_are_confirmed_or_say_why_not() {
     let unasked = report(slip, 150, 2, &mut FakeValidator::Gone);
     assert_eq!(unasked.summary.unasked, unasked.findings.len() as u64);
     assert!(unasked.findings.iter().all(|finding| !finding.validators.asked));
+}
+
+#[test]
+fn a_finding_brings_its_batch_its_wrong_rows_and_a_case_that_replays() {
+    let report = report(Slip::LongSequences(20), 150, 2, &mut FakeValidator::Port);
+    let finding = report
+        .findings
+        .iter()
+        .find(|finding| finding.signature == "divergence|jax-rpa|-|wrong-rows|-")
+        .expect("a divergence");
+    let batch = finding.batch.as_ref().unwrap();
+    assert!(batch.breaches.is_empty(), "a divergence is about a correct batch");
+    // The engine doubles the last row of each sequence with more than 20 cached tokens.
+    let used = usize::try_from(batch.num_seqs).unwrap();
+    let mut expected: Vec<usize> = Vec::new();
+    for sequence in (0..used).filter(|&sequence| batch.sequences[sequence].kv_len > 20) {
+        expected.push(usize::try_from(batch.cu_q_lens[sequence + 1]).unwrap() - 1);
+    }
+    let wrong: Vec<usize> = batch.wrong_rows.iter().flat_map(|&(first, end)| first..end).collect();
+    assert_eq!(wrong, expected);
+    assert!(!wrong.is_empty());
+    let file = CorpusFile::from_toml(finding.case_file.as_deref().unwrap()).unwrap();
+    assert_eq!(file.case.metadata.cu_q_lens[..batch.cu_q_lens.len()], batch.cu_q_lens);
+    assert!(finding.kernel.as_deref().unwrap().contains("wrong rows"));
+}
+
+#[test]
+fn rows_of_kept_batches_are_counted_by_r_and_classes_by_variant() {
+    let (totals, _) = campaign(Slip::LongSequences(20), 300, 2, Some(Keeping::Kept));
+    let counted: u64 = totals.r.values().flat_map(|distribution| &distribution.rows).sum();
+    assert_eq!(counted, totals.kept_rows_compared);
+    let beyond: u64 = totals.r.values().flat_map(|distribution| &distribution.rows[R_UNIT + 1..]).sum();
+    assert!(beyond > 0, "the doubled rows leave their bound");
+    let variants = Fake::new(Slip::None).variants;
+    for class in BoundaryClass::ALL.into_iter().filter(|class| !class.is_disputed()) {
+        let Some(cells) = totals.hits.boundary_by_variant.get(&class.name()) else { continue };
+        assert_eq!(cells.values().sum::<u64>(), totals.hits.boundary[&class.name()], "{}", class.name());
+        // A zero stands wherever the class could have been drawn.
+        for variant in variants.iter().filter(|variant| class.realisable(variant)) {
+            assert!(cells.contains_key(&variant.name), "{} on {}", class.name(), variant.name);
+        }
+    }
 }
 
 #[test]

@@ -35,9 +35,9 @@ fn fails(arguments: &[&str], word: &str) {
 #[test]
 fn every_command_helps_with_examples() {
     let folder = tempfile::tempdir().unwrap();
-    let commands = ["fuzz", "replay", "show", "kernels", "setup", "corpus"].map(|command| vec![command]);
+    let commands = ["bench", "fuzz", "replay", "report", "show", "kernels", "setup", "corpus"];
     let corpus = ["verify", "stats", "add", "prune"].map(|command| vec!["corpus", command]);
-    for mut command in commands.into_iter().chain(corpus) {
+    for mut command in commands.map(|command| vec![command]).into_iter().chain(corpus) {
         command.push("--help");
         let output = countersign(folder.path(), &command);
         assert_eq!(output.status.code(), Some(0));
@@ -170,6 +170,30 @@ fn what_cannot_be_read_is_named() {
     assert_eq!(output.status.code(), Some(2));
     let errors = text(&output.stderr);
     assert!(errors.contains("bad.toml") && errors.contains("line"), "{errors}");
+}
+
+#[test]
+fn a_report_that_cannot_be_read_is_named_with_its_place() {
+    fails(&["report", "missing"], "missing");
+    fails(&["report", ".", "--format", "pdf"], "html");
+    for (content, words) in [
+        ("", "line 1 column 0"),
+        ("# Report\n", "line 1 column 1"),
+        ("{\n  \"schema_version\": 2,\n  \"tool\": \"coun", "line 3"),
+        ("{}", "schema_version"),
+        ("{\"schema_version\": 1}", "version 1"),
+        ("{\"schema_version\": 2}", "missing field"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("report.json"), content).unwrap();
+        for run in [".", "report.json"] {
+            let output = countersign(folder.path(), &["report", run]);
+            let errors = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{content}: {errors}");
+            assert!(errors.contains("report.json: ") && errors.contains(words), "{content}: {errors}");
+            assert!(output.stdout.is_empty());
+        }
+    }
 }
 
 #[test]

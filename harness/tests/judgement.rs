@@ -80,6 +80,7 @@ fn trial(
         rule: rules().iter().find(|rule| rule.id == id).unwrap(),
         sequence,
         detail: "here".to_owned(),
+        entries: Vec::new(),
     };
     let catalogue = Catalogue::builtin().unwrap();
     Trial {

@@ -9,6 +9,7 @@ use countersign_dtype::DType;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Call, dtype_name};
+use crate::env::sha256_hex;
 
 /// Version of the manifest's form.
 pub const VERSION: u32 = 1;
@@ -125,6 +126,14 @@ pub struct Source {
     pub file: String,
     /// sha256, in hex.
     pub sha256: String,
+}
+
+impl Source {
+    /// Its text, if the file on disk is still the one that was lowered.
+    pub fn text(&self) -> Option<String> {
+        let text = std::fs::read_to_string(&self.file).ok()?;
+        (sha256_hex(text.as_bytes()) == self.sha256).then_some(text)
+    }
 }
 
 #[cfg(test)]

@@ -2,14 +2,21 @@
 //!
 //! Invariant: shows what it is given; judges nothing, reads no kernel, knows no file but the one it is told to write.
 
+mod batch;
+mod html;
 mod markdown;
 mod model;
+mod read;
 
+pub use batch::{BatchReport, BreachReport, EntryReport, MAX_COLUMNS, MAX_SEQUENCES, SequenceReport};
+pub use html::to_html;
 pub use markdown::to_markdown;
 pub use model::{
-    CampaignReport, CaseReport, CoverageReport, FindingReport, FindingStatus, Hits, InternalError,
-    KernelReport, LineCoverage, Place, Report, SCHEMA_VERSION, Summary, Tally, Timing, ValidatorWords,
+    CampaignReport, CaseReport, CoverageReport, FaultReport, FindingReport, FindingStatus, Hits,
+    InternalError, KernelReport, LineCoverage, OptionAxis, Place, R_BINS, R_UNIT, RDistribution, Report,
+    SCHEMA_VERSION, SourceText, StackFrame, Summary, Tally, Timing, ValidatorWords, VariantReport,
 };
+pub use read::{ReadError, from_json};
 
 /// The JSON Schema of [`Report`], as kept in `reports/schema/report.schema.json`.
 pub const SCHEMA: &str = include_str!("../schema/report.schema.json");

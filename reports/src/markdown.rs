@@ -172,9 +172,9 @@ fn finding(finding: &FindingReport, out: &mut String) -> std::fmt::Result {
     if let Some(file) = &finding.file {
         writeln!(out, "- replay with `countersign replay {file}` from this folder")?;
     }
-    if !finding.stack.is_empty() {
+    if let Some(fault) = finding.fault.as_ref().filter(|fault| !fault.stack.is_empty()) {
         writeln!(out, "\n```")?;
-        for frame in &finding.stack {
+        for frame in &fault.stack {
             writeln!(out, "{frame}")?;
         }
         writeln!(out, "```")?;

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::BatchReport;
+
 /// Version of the JSON form; raised when a field changes meaning or goes away.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// A run, from its totals to each finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,8 +77,43 @@ pub struct Summary {
     pub largest_r_at: Option<Place>,
     /// Share of the rows owned by sequences of kept batches that were compared to a value.
     pub kept_rows_compared_share: f64,
+    /// How r is distributed, per pair of element types of q and cache (`bf16, f32`), over the rows of kept batches.
+    pub r: BTreeMap<String, RDistribution>,
     /// Hits per class of the generator.
     pub hits: Hits,
+}
+
+/// Number of counts in [`RDistribution::rows`].
+pub const R_BINS: usize = 24;
+/// The upper edge of count i, for 1 <= i < [`R_BINS`] - 1, is 2 to the power of i - this.
+pub const R_UNIT: usize = 19;
+
+/// How the largest r (error over bound) of a row is distributed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RDistribution {
+    /// [`R_BINS`] counts of rows, one a row by its largest r: exactly 0; then up to 2^-18, 2^-17, …, 1/2, 1, 2, 4, 8; and
+    /// beyond. Count [`R_UNIT`] is the last that is within the bound.
+    pub rows: Vec<u64>,
+    /// The largest r of a row within the bound.
+    pub largest: f64,
+    /// Where `largest` was met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest_at: Option<Place>,
+}
+
+impl RDistribution {
+    /// Adds the rows of one case, and where its largest r within the bound is.
+    pub fn add(&mut self, rows: &[u64; R_BINS], largest: Option<(f64, Place)>) {
+        self.rows.resize(R_BINS, 0);
+        for (total, count) in self.rows.iter_mut().zip(rows) {
+            *total += count;
+        }
+        if let Some((r, place)) = largest
+            && (self.largest_at.is_none() || r > self.largest)
+        {
+            (self.largest, self.largest_at) = (r, Some(place));
+        }
+    }
 }
 
 /// How often each class of the generator was drawn; a class that exists and was never drawn has 0.
@@ -84,6 +121,11 @@ pub struct Summary {
 pub struct Hits {
     /// Boundary classes.
     pub boundary: BTreeMap<String, u64>,
+    /// The same by variant. A variant is left out where none of its valid batches can be of the class and none was.
+    pub boundary_by_variant: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Cases per pair of option values, each written `axis: value` ([`KernelReport::axes`]), the earlier axis first. A pair
+    /// that no variant has stands at 0 too.
+    pub option_pairs: BTreeMap<String, BTreeMap<String, u64>>,
     /// Metadata slips.
     pub slip: BTreeMap<String, u64>,
     /// Payload patterns.
@@ -120,7 +162,7 @@ pub struct CampaignReport {
 }
 
 /// A kernel under test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct KernelReport {
     /// Catalogue id.
     pub id: String,
@@ -130,8 +172,45 @@ pub struct KernelReport {
     pub source_hash: String,
     /// Whether it comes from the user's own environment, so that nothing pins it.
     pub unpinned: bool,
+    /// The options by which variants differ, in the order of the report, each with its values.
+    pub axes: Vec<OptionAxis>,
+    /// Variants that cases were drawn from.
+    pub variants: Vec<VariantReport>,
     /// Coverage of the lowered kernel.
     pub coverage: CoverageReport,
+    /// The kernel's source file as it was lowered; absent where it is no longer the file on disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceText>,
+}
+
+/// An option, and the values that it may have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OptionAxis {
+    /// Name, e.g. `window`.
+    pub name: String,
+    /// Values in order, e.g. `none`, `set`.
+    pub values: Vec<String>,
+}
+
+/// A variant of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct VariantReport {
+    /// Its name.
+    pub name: String,
+    /// Its value on each axis.
+    pub options: BTreeMap<String, String>,
+    /// Why it could not be loaded, so that its cases did not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// The text of a source file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SourceText {
+    /// File name without folders.
+    pub file: String,
+    /// Its lines, from line 1, without their ends.
+    pub lines: Vec<String>,
 }
 
 /// Coverage of a kernel's IR, shown on its source.
@@ -193,12 +272,64 @@ pub struct FindingReport {
     pub variant: String,
     /// What the validators say about that case.
     pub validators: ValidatorWords,
-    /// Call stack in the kernel's source, innermost first, of a fault.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stack: Vec<String>,
+    /// The signature's first part: `divergence`, `gap:accepts-invalid`, …
+    pub kind: String,
+    /// Its third part: a rule, `check:ID`, `FILE:LINE,OP`, or `-` for nothing narrower than the kernel.
+    pub locus: String,
+    /// Its fourth part, what the finding does to the user: `wrong-rows`, `race`, …
+    pub effect: String,
+    /// Its fifth part: the options of the variant, joined by `+`, or `-`.
+    pub options: String,
+    /// What the kernel did with the first case, in a sentence; absent if the case did not run again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// The fault of the first case, if the kernel faulted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<FaultReport>,
+    /// The first case's batch, to be drawn; absent if the case has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchReport>,
     /// The stored case, relative to the run's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The case as the text of a case file, so that a report alone suffices to replay it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case_file: Option<String>,
+}
+
+/// A fault with its place in the kernel's source.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FaultReport {
+    /// Its class, e.g. `out-of-bounds`.
+    pub class: String,
+    /// The IR op, e.g. `tpu.enqueue_dma`.
+    pub op: String,
+    /// Grid point, outermost index first; empty after the last one.
+    pub grid: Vec<i64>,
+    /// What was accessed, and what the limit is.
+    pub message: String,
+    /// Call stack, innermost first.
+    pub stack: Vec<StackFrame>,
+    /// Call stack of the other side, of a race or a copy left in flight; empty where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other: Vec<StackFrame>,
+}
+
+/// A frame of a call stack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StackFrame {
+    /// File name without folders.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Function; may be empty.
+    pub function: String,
+}
+
+impl std::fmt::Display for StackFrame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{} in {}", self.file, self.line, self.function)
+    }
 }
 
 /// What the kernel's own validators say.

@@ -2,93 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in tests a failed step is a failed test")]
 
-use std::collections::BTreeMap;
+mod sample;
 
 use countersign_reports::*;
+use sample::sample;
 use serde_json::Value;
-
-fn sample() -> Report {
-    let words = ValidatorWords {
-        r#static: "accepts".into(),
-        dynamic: "q_len=9 must be less or equal to kv_len=8".into(),
-        asked: true,
-    };
-    let counts = |name: &str, count| BTreeMap::from([(name.to_owned(), count)]);
-    Report {
-        schema_version: SCHEMA_VERSION,
-        tool: "countersign 0.1.0".into(),
-        command: "fuzz".into(),
-        exit_code: 1,
-        summary: Summary {
-            cases: 10,
-            kept: 5,
-            disputed: 2,
-            broken: 3,
-            findings_new: 1,
-            largest_r: 0.25,
-            largest_r_at: Some(Place { variant: "v".into(), case: 3, token: 1, head: 2, lane: 3 }),
-            kept_rows_compared_share: 1.0,
-            hits: Hits {
-                boundary: counts("kv_len=page-1", 4),
-                slip: counts("shifted", 0),
-                pattern: counts("normal@1", 10),
-                variant: counts("v", 10),
-            },
-            ..Summary::default()
-        },
-        campaign: Some(CampaignReport { seed: 1, only: Some("broken".into()), variants: vec!["v".into()] }),
-        kernels: vec![KernelReport {
-            id: "jax-rpa".into(),
-            packages: BTreeMap::from([("jax".into(), "0.10.2".into())]),
-            source_hash: "abc".into(),
-            unpinned: true,
-            coverage: CoverageReport {
-                variants: BTreeMap::from([("v".into(), (3, 4))]),
-                lines: vec![
-                    LineCoverage { file: "kernel.py".into(), line: 7, ops: 3, hit: 3 },
-                    LineCoverage { file: "kernel.py".into(), line: 9, ops: 1, hit: 0 },
-                ],
-            },
-        }],
-        findings: vec![FindingReport {
-            signature: "fault|jax-rpa|kernel.py:7,tpu.wait_dma2|deadlock|-".into(),
-            status: FindingStatus::New,
-            title: "the kernel deadlocks".into(),
-            detail: "waits for more than was started".into(),
-            cause: Some("a cause".into()),
-            link: Some("https://example.org/1".into()),
-            count: 2,
-            case: 4,
-            variant: "v".into(),
-            validators: words.clone(),
-            stack: vec!["kernel.py:7 in wait".into()],
-            file: Some("findings/a.toml".into()),
-        }],
-        rules: BTreeMap::from([(
-            "kv-lens-in-table".into(),
-            Tally {
-                sentence: "Pages reach.".into(),
-                standing: "stated".into(),
-                cases: 3,
-                alone: 2,
-                kernel: counts("right", 2),
-                validators: counts("static accepts, dynamic refuses", 2),
-            },
-        )]),
-        slips: BTreeMap::from([("shifted".into(), Tally::default())]),
-        cases: vec![CaseReport {
-            name: "a".into(),
-            breaches: vec!["kv-lens-in-table: sequence 0".into()],
-            keeping: "broken".into(),
-            validators: words,
-            kernel: "answers".into(),
-            shows: vec!["x".into()],
-            outcome: "new".into(),
-        }],
-        internal_errors: vec![InternalError { kind: "panic".into(), case: 2, message: "boom".into() }],
-        timing: Timing { seconds: 1.0, cases_per_second: 10.0, jobs: 2, out: Some("/somewhere".into()) },
-    }
-}
 
 /// Checks `value` against the few schema keywords that the schema uses; any other keyword is an error here.
 fn check(schema: &Value, root: &Value, value: &Value, path: &str, errors: &mut Vec<String>) {
@@ -203,8 +121,18 @@ fn every_field_of_the_sample_is_in_the_schema() {
     for key in schema["properties"].as_object().unwrap().keys() {
         assert!(value.get(key).is_some(), "the sample leaves {key} out");
     }
-    for key in schema["$defs"]["finding"]["properties"].as_object().unwrap().keys() {
-        assert!(value["findings"][0].get(key).is_some(), "the sample's finding leaves {key} out");
+    for (name, part) in [
+        ("finding", &value["findings"][0]),
+        ("fault", &value["findings"][0]["fault"]),
+        ("batch", &value["findings"][0]["batch"]),
+        ("summary", &value["summary"]),
+        ("r", &value["summary"]["r"]["f32, f32"]),
+        ("kernel", &value["kernels"][0]),
+        ("variant", &value["kernels"][0]["variants"][1]),
+    ] {
+        for key in schema["$defs"][name]["properties"].as_object().unwrap().keys() {
+            assert!(part.get(key).is_some(), "the sample's {name} leaves {key} out");
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use countersign_kernels::rpa::contract::Keeping;
 
 pub use events::{EventLog, FINDINGS_FOLDER, write_whole};
 pub use progress::Progress;
-pub use report::{exit_code, finish, stack_lines, status, tool};
+pub use report::{described, exit_code, finish, status, tool};
 pub use totals::{Found, Totals};
 
 use crate::generate::{Generated, generate};

@@ -2,14 +2,18 @@
 //!
 //! Invariant: adds no judgement; what differs between runs goes to `timing` and nowhere else.
 
+use countersign_kernels::Variant;
 use countersign_reports::{
-    CampaignReport, FindingReport, FindingStatus, KernelReport, Report, SCHEMA_VERSION, Summary, Timing,
+    CampaignReport, FindingReport, FindingStatus, Hits, KernelReport, Report, SCHEMA_VERSION, Summary,
+    Timing, ValidatorWords,
 };
 
 use super::{Found, Plan, Subject, Totals, events};
 use crate::confirm::Confirmation;
+use crate::evidence::Evidence;
+use crate::judge::Finding;
 use crate::known::{KnownFile, Status};
-use crate::loaded::base_name;
+use crate::options;
 
 /// Program and version.
 pub fn tool() -> String {
@@ -59,7 +63,11 @@ pub fn finish(
         largest_r,
         largest_r_at,
         kept_rows_compared_share: share,
-        hits: totals.hits.clone(),
+        r: totals.r.clone(),
+        hits: Hits {
+            option_pairs: options::pairs(subject.variants(), &totals.hits.variant),
+            ..totals.hits.clone()
+        },
     };
     Report {
         schema_version: SCHEMA_VERSION,
@@ -89,29 +97,55 @@ fn finding(
     confirmation: &Confirmation,
 ) -> FindingReport {
     let entry = found.known.and_then(|position| known.entries.get(position));
-    let signature = &found.finding.signature;
     FindingReport {
-        signature: signature.to_string(),
         status: status(entry.map(|entry| entry.status)),
-        title: signature.kind.title().to_owned(),
-        detail: found.finding.detail.clone(),
         cause: entry.map(|entry| entry.cause.clone()),
         link: entry.and_then(|entry| entry.link.clone()),
         count: found.count,
         case: found.index,
-        variant: subject.variants()[found.variant].name.clone(),
-        validators: confirmation.words.clone(),
-        stack: stack_lines(&found.finding.stack),
         file: Some(events::file_name(found)),
+        ..described(
+            &found.finding,
+            &subject.variants()[found.variant],
+            &confirmation.words,
+            confirmation.evidence.clone(),
+        )
     }
 }
 
-/// A call stack as lines, innermost first.
-pub fn stack_lines(stack: &[countersign_mosaic::ir::Frame]) -> Vec<String> {
-    stack
-        .iter()
-        .map(|frame| format!("{}:{} in {}", base_name(&frame.file), frame.line, frame.function))
-        .collect()
+/// What a report says of one finding in one case: new and counted once, until somebody says more.
+pub fn described(
+    finding: &Finding,
+    variant: &Variant,
+    words: &ValidatorWords,
+    evidence: Option<Evidence>,
+) -> FindingReport {
+    let signature = &finding.signature;
+    let (kernel, fault, batch, case_file) = match evidence {
+        None => (None, None, None, None),
+        Some(Evidence { kernel, fault, batch, case_file }) => (Some(kernel), fault, batch, Some(case_file)),
+    };
+    FindingReport {
+        signature: signature.to_string(),
+        status: FindingStatus::New,
+        title: signature.kind.title().to_owned(),
+        detail: finding.detail.clone(),
+        cause: None,
+        link: None,
+        count: 1,
+        case: 0,
+        variant: variant.name.clone(),
+        validators: words.clone(),
+        kind: signature.kind.name().to_owned(),
+        locus: signature.locus.to_string(),
+        effect: signature.effect.name().to_owned(),
+        options: signature.options.to_string(),
+        kernel,
+        fault,
+        batch,
+        file: None,
+        case_file,
+    }
 }
 
 /// What an entry of that status makes of a finding.

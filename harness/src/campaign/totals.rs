@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use countersign_kernels::Variant;
 use countersign_kernels::rpa::contract::{Keeping, Rule};
 use countersign_kernels::rpa::validator::Verdict;
-use countersign_reports::{Hits, InternalError, Place, Tally};
+use countersign_reports::{Hits, InternalError, Place, R_BINS, RDistribution, Tally};
 
 use crate::compare::Deviation;
 use crate::generate::{BoundaryClass, Slip, Tags};
 use crate::judge::{Finding, judge};
+use crate::options;
 use crate::payload::Pattern;
 use crate::signature::Signature;
 use crate::trial::{Conduct, Trial};
@@ -46,6 +47,7 @@ pub(super) struct Outcome {
     owned_rows: usize,
     compared_rows: usize,
     largest_right: Option<Deviation>,
+    r_rows: [u64; R_BINS],
     static_verdict: Verdict,
     dynamic_verdict: Verdict,
     findings: Vec<(Finding, Option<usize>)>,
@@ -82,6 +84,7 @@ impl Outcome {
             owned_rows: comparison.map_or(0, |comparison| comparison.owned_rows),
             compared_rows: comparison.map_or(0, |comparison| comparison.compared_rows),
             largest_right: comparison.and_then(|comparison| comparison.largest_right),
+            r_rows: comparison.map_or([0; R_BINS], |comparison| *comparison.r_rows),
             static_verdict: trial.static_verdict.clone(),
             dynamic_verdict: trial.dynamic_verdict.clone(),
             findings: findings.collect(),
@@ -108,7 +111,9 @@ pub struct Totals {
     pub kept_rows: u64,
     /// Of these, rows compared to a value.
     pub kept_rows_compared: u64,
-    /// Per class of the generator.
+    /// How r is distributed over rows of kept batches, per pair of element types.
+    pub r: BTreeMap<String, RDistribution>,
+    /// Per class of the generator; pairs of options are counted at the end ([`options::pairs`]).
     pub hits: Hits,
     /// Per rule.
     pub rules: BTreeMap<String, Tally>,
@@ -120,7 +125,7 @@ pub struct Totals {
     pub internal_errors: Vec<InternalError>,
     /// Per variant: a bit per coverage point.
     pub coverage: Vec<Vec<u64>>,
-    variants: Vec<String>,
+    variants: Vec<(String, String)>,
     position: BTreeMap<(Signature, Option<usize>), usize>,
 }
 
@@ -143,15 +148,21 @@ impl Totals {
             _ => true,
         });
         let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
+        let by_variant = boundaries.clone().map(|class| {
+            let able = variants.iter().filter(|variant| class.realisable(variant));
+            (class.name(), zero(able.map(|variant| variant.name.clone())))
+        });
         Totals {
             hits: Hits {
-                boundary: zero(boundaries.map(BoundaryClass::name)),
+                boundary: zero(boundaries.clone().map(BoundaryClass::name)),
+                boundary_by_variant: by_variant.collect(),
+                option_pairs: BTreeMap::new(),
                 slip: zero(slips.map(|slip| slip.name().to_owned())),
                 pattern: zero(patterns.map(|pattern| pattern.name().to_owned())),
                 variant: zero(names.iter().cloned()),
             },
-            coverage: vec![Vec::new(); names.len()],
-            variants: names,
+            coverage: vec![Vec::new(); variants.len()],
+            variants: variants.iter().map(|v| (v.name.clone(), options::dtypes(v))).collect(),
             ..Totals::default()
         }
     }
@@ -201,6 +212,7 @@ impl Totals {
                 self.kept += 1;
                 self.kept_rows += outcome.owned_rows as u64;
                 self.kept_rows_compared += outcome.compared_rows as u64;
+                self.count_r(record.index, &outcome);
             }
             Keeping::Disputed => self.disputed += 1,
             Keeping::Broken => self.broken += 1,
@@ -238,7 +250,9 @@ impl Totals {
     fn count_tags(&mut self, tags: &Tags) {
         let bump = |map: &mut BTreeMap<String, u64>, name: String| *map.entry(name).or_default() += 1;
         for class in &tags.classes {
-            bump(&mut self.hits.boundary, class.name());
+            let name = class.name();
+            bump(self.hits.boundary_by_variant.entry(name.clone()).or_default(), tags.variant.clone());
+            bump(&mut self.hits.boundary, name);
         }
         if let Some(slip) = tags.slip {
             bump(&mut self.hits.slip, slip.name().to_owned());
@@ -250,10 +264,19 @@ impl Totals {
     fn count_largest(&mut self, index: u64, outcome: &Outcome) {
         let Some(largest) = outcome.largest_right else { return };
         if self.largest_right.as_ref().is_none_or(|(r, _)| largest.r > *r) {
-            let Deviation { token, head, lane, r, .. } = largest;
-            let variant = self.variants[outcome.variant].clone();
-            self.largest_right = Some((r, Place { variant, case: index, token, head, lane }));
+            self.largest_right = Some((largest.r, self.place(index, outcome.variant, &largest)));
         }
+    }
+
+    fn place(&self, case: u64, variant: usize, at: &Deviation) -> Place {
+        let &Deviation { token, head, lane, .. } = at;
+        Place { variant: self.variants[variant].0.clone(), case, token, head, lane }
+    }
+
+    fn count_r(&mut self, index: u64, outcome: &Outcome) {
+        let place = outcome.largest_right.map(|at| (at.r, self.place(index, outcome.variant, &at)));
+        let dtypes = self.variants[outcome.variant].1.clone();
+        self.r.entry(dtypes).or_default().add(&outcome.r_rows, place);
     }
 
     fn count_rules(&mut self, outcome: &Outcome) {

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use countersign_kernels::catalogue::Tier;
 use countersign_kernels::custom::advice;
 use countersign_kernels::rpa::contract::Keeping;
-use countersign_reports::{Report, Timing, to_json, to_markdown};
+use countersign_reports::{Report, Timing, to_html, to_json, to_markdown};
 use serde_json::json;
 
 use super::PythonArgument;
@@ -200,11 +200,12 @@ pub(super) fn known(files: &[PathBuf]) -> Result<KnownFile, Failure> {
     Ok(known)
 }
 
-/// Writes `report.json` and `report.md`; the JSON.
+/// Writes `report.json`, `report.md` and `report.html`; the JSON.
 pub(super) fn write_report(out: &Path, report: &Report) -> Result<String, Failure> {
     let json = to_json(report).map_err(|error| Failure::new(error.to_string(), "please report this"))?;
     fs::create_dir_all(out).map_err(|error| Failure::file(out, error))?;
-    for (name, text) in [("report.json", &json), ("report.md", &to_markdown(report))] {
+    let (page, markdown) = (to_html(report), to_markdown(report));
+    for (name, text) in [("report.json", &json), ("report.md", &markdown), ("report.html", &page)] {
         let path = out.join(name);
         campaign::write_whole(&path, text.as_bytes()).map_err(|error| Failure::file(&path, error))?;
     }
@@ -373,7 +374,7 @@ fn closing(report: &Report, out: &Path) -> String {
             error.kind, error.case, error.message
         );
     }
-    text + &format!("\nreport: {}\n", out.join("report.md").display())
+    text + &format!("\nreport: {}\n", out.join("report.html").display())
 }
 
 #[cfg(test)]

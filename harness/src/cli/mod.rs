@@ -12,6 +12,7 @@ mod fuzz;
 mod items;
 mod kernels;
 mod replay;
+mod report;
 mod session;
 mod setup;
 mod show;
@@ -36,6 +37,7 @@ const EXAMPLES: &str = "\
 Examples:
   countersign fuzz                     fuzz JAX's ragged paged attention for a minute, on all cores
   countersign replay builtin           replay the built-in corpus
+  countersign report countersign       the last run's report as a page
   countersign show my-batch.toml       a batch as a table, and what the validators say about it
 
 Exit codes: 0 clean; 1 a new or stale finding; 2 usage, environment or unreadable input; 3 incomplete.";
@@ -46,6 +48,8 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Replay cases and compare with what they expect.
     Replay(replay::Arguments),
+    /// Render a run's report as a page, Markdown or JSON.
+    Report(report::Arguments),
     /// Show a case: its batch as a table, the rules that it breaks, and what the validators say.
     Show(show::Arguments),
     /// Time the VM, JAX's interpreter, our reference and JAX's on the same cases.
@@ -81,6 +85,7 @@ pub fn main() -> ExitCode {
     let run = std::panic::catch_unwind(|| match arguments.command {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Kernels(arguments) => kernels::run(&arguments),

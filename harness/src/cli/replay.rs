@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     /// What runs the kernel: our own machine, which sees every access, or JAX's interpreter, for a second opinion on values.
     #[arg(long, value_enum, default_value = "vm")]
     engine: EngineName,
-    /// Also write report.json and report.md to this folder.
+    /// Also write report.html, report.json and report.md to this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the report as JSON on standard output.
@@ -103,16 +103,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         jobs,
         out: arguments.out.as_deref().map(super::fuzz::absolute),
     };
-    let mut closing = errors_per_type(&replay);
-    if let Some((seconds, name)) = slowest {
-        closing += &format!("slowest: {seconds:.1} s, {name}\n");
-    }
+    let closing =
+        slowest.map_or_else(String::new, |(seconds, name)| format!("slowest: {seconds:.1} s, {name}\n"));
     let report = replay.finish(kernels, interrupted.load(Ordering::Relaxed), timing);
     let json = match &arguments.out {
         Some(out) => write_report(out, &report)?,
         None => to_json(&report).map_err(|error| Failure::new(error.to_string(), "please report this"))?,
     };
-    let text = describe(&report) + &closing + &sums(&report, left_out);
+    let mut text = describe(&report) + &errors_per_type(&report) + &closing + &sums(&report, left_out);
+    if let Some(out) = &arguments.out {
+        text += &format!("report: {}\n", out.join("report.html").display());
+    }
     if arguments.json {
         eprint!("{text}");
         print(&json)?;
@@ -186,12 +187,15 @@ fn interpret(
 }
 
 /// The largest errors of right rows, in parts of their bound.
-fn errors_per_type(replay: &Replay<'_>) -> String {
-    let line = |(&(q, kv), (r, name)): (&(_, _), &(f64, String))| {
-        let (q, kv): (countersign_dtype::DType, countersign_dtype::DType) = (q, kv);
-        format!("largest error / bound, {} q, {} cache: {r:.4}, {name}\n", q.name(), kv.name())
-    };
-    replay.largest_r().iter().map(line).collect()
+fn errors_per_type(report: &Report) -> String {
+    let mut text = String::new();
+    for (dtypes, distribution) in &report.summary.r {
+        let case = distribution.largest_at.as_ref().and_then(|place| report.cases.get(place.case as usize));
+        let name = case.map_or("-", |case| case.name.as_str());
+        text +=
+            &format!("largest error / bound, q and cache {dtypes}: {:.4}, {name}\n", distribution.largest);
+    }
+    text
 }
 
 fn describe(report: &Report) -> String {
@@ -244,7 +248,7 @@ fn sums(report: &Report, left_out: usize) -> String {
 
 fn news(finding: &FindingReport) -> String {
     let mut text = format!("new: {}\n  {}\n  {}\n", finding.signature, finding.title, finding.detail);
-    for frame in &finding.stack {
+    for frame in finding.fault.iter().flat_map(|fault| &fault.stack) {
         text += &format!("    {frame}\n");
     }
     text

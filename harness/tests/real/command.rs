@@ -115,7 +115,18 @@ fn fuzz_from_an_empty_directory_leaves_report_log_and_findings() {
     assert_eq!(document["summary"]["unsupported"], 0);
     assert!(document["summary"]["largest_r"].as_f64().unwrap() <= 1.0);
     let out = folder.path().join("countersign");
-    assert!(out.join("report.md").exists() && out.join("report.json").exists());
+    // What `report` renders from the JSON is what the run itself wrote.
+    for (format, name) in [("html", "report.html"), ("json", "report.json"), ("md", "report.md")] {
+        let rendered = countersign(folder.path(), &["report", "countersign", "--format", format]);
+        assert_eq!(rendered.status.code(), Some(0), "{}", text(&rendered));
+        assert!(rendered.stdout == std::fs::read(out.join(name)).unwrap(), "{name} differs");
+    }
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    for finding in document["findings"].as_array().unwrap() {
+        assert!(finding["batch"].is_object() && finding["case_file"].is_string());
+        assert!(page.contains(finding["file"].as_str().unwrap()));
+    }
+    assert!(page.contains("causal_mask = row_ids &lt; col_ids"), "the kernel's source is shown");
     let log = std::fs::read_to_string(out.join("events.jsonl")).unwrap();
     assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
     assert!(std::fs::read_dir(out.join("findings")).unwrap().count() > 0);

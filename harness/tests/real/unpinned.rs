@@ -31,6 +31,8 @@ fn an_edited_jax_is_fuzzed_and_the_edit_found() {
     assert_eq!(document["kernels"][0]["unpinned"], true);
     let report = fs::read_to_string(out.join("report.md")).unwrap();
     assert!(report.contains("unpinned") && report.contains("divergence"), "{report}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("unpinned") && page.contains("causal_mask = row_ids &lt;= col_ids"));
 }
 
 /// A virtual environment whose jax masks one key too many.

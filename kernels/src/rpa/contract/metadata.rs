@@ -7,7 +7,7 @@
 
 use countersign_reference::Metadata;
 
-use super::{Breach, Rule, rules};
+use super::{Breach, Entry, Rule, rules};
 use crate::variant::Variant;
 
 pub(super) fn check(variant: &Variant, metadata: &Metadata, breaches: &mut Vec<Breach>) {
@@ -15,65 +15,77 @@ pub(super) fn check(variant: &Variant, metadata: &Metadata, breaches: &mut Vec<B
     let rows = page_indices.len().checked_div(*pages_per_seq).unwrap_or(0);
     let sequences = metadata.sequences_in_table();
 
-    let mut broken = |rule: &'static Rule, sequence: Option<usize>, detail: String| {
-        breaches.push(Breach { rule, sequence, detail });
+    let mut broken = |rule: &'static Rule, sequence: Option<usize>, detail: String, entries: Vec<Entry>| {
+        breaches.push(Breach { rule, sequence, detail, entries });
     };
+    let scalar = || vec![Entry { array: "num_seqs", index: Vec::new() }];
+    let end_entry = |index: usize| Entry { array: "cu_q_lens", index: vec![index] };
     if *num_seqs < 0 {
-        broken(&rules::NUM_SEQS_NONNEGATIVE, None, format!("num_seqs = {num_seqs}"));
+        broken(&rules::NUM_SEQS_NONNEGATIVE, None, format!("num_seqs = {num_seqs}"), scalar());
     } else if *num_seqs == 0 {
-        broken(&rules::NUM_SEQS_POSITIVE, None, "num_seqs = 0".to_string());
+        broken(&rules::NUM_SEQS_POSITIVE, None, "num_seqs = 0".to_string(), scalar());
     } else if *num_seqs as usize > rows {
         let detail = format!("num_seqs = {num_seqs}, but page_indices has {rows} rows");
-        broken(&rules::NUM_SEQS_WITHIN_TABLE, None, detail);
+        broken(&rules::NUM_SEQS_WITHIN_TABLE, None, detail, scalar());
     }
 
     let ends = cu_q_lens.get(..=sequences).unwrap_or(cu_q_lens);
     if let Some(first) = ends.first().filter(|first| **first > 0) {
-        broken(&rules::CU_Q_LENS_STARTS_AT_ZERO, None, format!("cu_q_lens[0] = {first}, not 0"));
+        let detail = format!("cu_q_lens[0] = {first}, not 0");
+        broken(&rules::CU_Q_LENS_STARTS_AT_ZERO, None, detail, vec![end_entry(0)]);
     }
     let past_rows = |(_, end): &(usize, &i32)| i64::from(**end) > variant.tokens as i64;
     if let Some((entry, end)) = ends.iter().enumerate().rev().find(past_rows) {
         let detail = format!("cu_q_lens[{entry}] = {end}, but q has {} rows", variant.tokens);
-        broken(&rules::TOTAL_Q_WITHIN_ROWS, None, detail);
+        broken(&rules::TOTAL_Q_WITHIN_ROWS, None, detail, vec![end_entry(entry)]);
     }
     if sequences == 0 {
         if let Some(first) = ends.first().filter(|first| **first < 0) {
-            broken(&rules::CU_Q_LENS_NONNEGATIVE, None, format!("cu_q_lens[0] = {first}"));
+            let detail = format!("cu_q_lens[0] = {first}");
+            broken(&rules::CU_Q_LENS_NONNEGATIVE, None, detail, vec![end_entry(0)]);
         }
         return;
     }
 
     for sequence in 0..sequences {
-        let mut broken = |rule, detail| broken(rule, Some(sequence), detail);
+        let mut broken = |rule, detail, entries| broken(rule, Some(sequence), detail, entries);
+        let len_entry = || Entry { array: "kv_lens", index: vec![sequence] };
+        let page_entry = |column| Entry { array: "page_indices", index: vec![sequence, column] };
         let (start, end) = (i64::from(cu_q_lens[sequence]), i64::from(cu_q_lens[sequence + 1]));
         let (q_len, kv_len) = (end - start, i64::from(kv_lens[sequence]));
         let next = sequence + 1;
         let rows_are_known = if start < 0 || end < 0 {
             let entry = if end < 0 { next } else { sequence };
-            broken(&rules::CU_Q_LENS_NONNEGATIVE, format!("cu_q_lens[{entry}] = {}", cu_q_lens[entry]));
+            let detail = format!("cu_q_lens[{entry}] = {}", cu_q_lens[entry]);
+            broken(&rules::CU_Q_LENS_NONNEGATIVE, detail, vec![end_entry(entry)]);
             false
         } else if q_len < 0 {
             let detail = format!("cu_q_lens[{next}] = {end} comes after cu_q_lens[{sequence}] = {start}");
-            broken(&rules::CU_Q_LENS_NONDECREASING, detail);
+            broken(&rules::CU_Q_LENS_NONDECREASING, detail, vec![end_entry(next)]);
             false
         } else {
             true
         };
         if kv_len < 0 {
-            broken(&rules::KV_LENS_NONNEGATIVE, format!("kv_lens[{sequence}] = {kv_len}"));
+            broken(&rules::KV_LENS_NONNEGATIVE, format!("kv_lens[{sequence}] = {kv_len}"), vec![len_entry()]);
             continue;
         }
         if rows_are_known && q_len == 0 {
             let at = format!(
                 "cu_q_lens[{sequence}] = cu_q_lens[{next}] = {start}, kv_lens[{sequence}] = {kv_len}"
             );
-            broken(if kv_len == 0 { &rules::KV_LEN_POSITIVE } else { &rules::Q_LEN_POSITIVE }, at);
+            let (rule, entries) = if kv_len == 0 {
+                (&rules::KV_LEN_POSITIVE, vec![end_entry(next), len_entry()])
+            } else {
+                (&rules::Q_LEN_POSITIVE, vec![end_entry(next)])
+            };
+            broken(rule, at, entries);
         } else if rows_are_known && q_len > kv_len {
             let detail = format!(
                 "cu_q_lens[{sequence}] = {start} and cu_q_lens[{next}] = {end} give {q_len} query tokens, but \
                  kv_lens[{sequence}] = {kv_len}"
             );
-            broken(&rules::Q_LEN_WITHIN_KV_LEN, detail);
+            broken(&rules::Q_LEN_WITHIN_KV_LEN, detail, vec![end_entry(next), len_entry()]);
         }
         let Some(needed) = (kv_len as usize).checked_next_multiple_of(variant.page_size) else { continue };
         let needed = needed / variant.page_size;
@@ -83,18 +95,19 @@ pub(super) fn check(variant: &Variant, metadata: &Metadata, breaches: &mut Vec<B
                  columns",
                 variant.page_size
             );
-            broken(&rules::KV_LENS_IN_TABLE, detail);
+            broken(&rules::KV_LENS_IN_TABLE, detail, vec![len_entry()]);
         }
         let row = &page_indices[sequence * pages_per_seq..][..needed.min(*pages_per_seq)];
         let outside = |page: &i32| usize::try_from(*page).map_or(true, |page| page >= variant.pages);
-        if let Some(column) = row.iter().position(outside) {
-            let more = row[column + 1..].iter().filter(|page| outside(page)).count();
+        let columns: Vec<usize> = (0..row.len()).filter(|&column| outside(&row[column])).collect();
+        if let Some(&column) = columns.first() {
+            let more = columns.len() - 1;
             let others = if more > 0 { format!("; so are {more} more of the row") } else { String::new() };
             let detail = format!(
                 "page_indices[{sequence}, {column}] = {} is outside the {} pages of kv_pages{others}",
                 row[column], variant.pages
             );
-            broken(&rules::PAGE_INDEX_IN_RANGE, detail);
+            broken(&rules::PAGE_INDEX_IN_RANGE, detail, columns.into_iter().map(page_entry).collect());
         }
     }
 }

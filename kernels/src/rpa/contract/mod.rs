@@ -27,6 +27,17 @@ pub struct Breach {
     pub sequence: Option<usize>,
     /// Which entry, which value, which limit.
     pub detail: String,
+    /// The entries of the metadata that are at fault; none for a rule of the call or of the payload.
+    pub entries: Vec<Entry>,
+}
+
+/// An entry of a metadata array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The operand's name, e.g. `page_indices`.
+    pub array: &'static str,
+    /// Index by dimension; empty for `num_seqs`.
+    pub index: Vec<usize>,
 }
 
 /// How a batch stands to the contract.

@@ -26,7 +26,9 @@ pub(super) fn check(variant: &Variant, batch: &Batch, breaches: &mut Vec<Breach>
     let unsound: Vec<usize> =
         breaches.iter().filter(undisputed).filter_map(|breach| breach.sequence).collect();
     for sequence in (0..batch.metadata.sequences_in_table()).filter(|sequence| !unsound.contains(sequence)) {
-        let mut broken = |rule, detail| breaches.push(Breach { rule, sequence: Some(sequence), detail });
+        let mut broken = |rule, detail| {
+            breaches.push(Breach { rule, sequence: Some(sequence), detail, entries: Vec::new() });
+        };
         let rows = owned_rows(&batch.metadata, sequence, shape.tokens);
         let row_len = shape.q_heads * shape.head_dim;
         let q = largest(&batch.q, rows.start * row_len..rows.end * row_len);

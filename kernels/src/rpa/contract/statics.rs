@@ -10,7 +10,7 @@ pub fn check_static(call: &StaticCall) -> Vec<Breach> {
     let mut breaches = Vec::new();
     let mut require = |holds: bool, rule: &'static Rule, detail: &dyn Fn() -> String| {
         if !holds {
-            breaches.push(Breach { rule, sequence: None, detail: detail() });
+            breaches.push(Breach { rule, sequence: None, detail: detail(), entries: Vec::new() });
         }
     };
     let ranks = [("q", &call.q, 3), ("kv_pages", &call.kv_pages, 4), ("page_indices", &call.page_indices, 2)];

@@ -270,6 +270,17 @@ fn each_rule_is_kept_and_broken_at_its_boundary() {
         assert_eq!(broken(&found), [*rule], "{found:#?}");
         assert_eq!(found.own_sequences(), *sequences, "{rule}");
         assert!(found.breaches[0].detail.contains(detail), "{rule}: {}", found.breaches[0].detail);
+        for breach in &found.breaches {
+            let of_metadata = ["num_seqs", "cu_q_lens", "kv_lens", "page_indices"];
+            let speaks_of_one = of_metadata.iter().any(|array| breach.detail.starts_with(array));
+            assert_eq!(speaks_of_one, !breach.entries.is_empty(), "{breach:?}");
+            for Entry { array, index } in &breach.entries {
+                let entry = if index.is_empty() { (*array).to_owned() } else { format!("{array}{index:?}") };
+                // Of a row of pages only the first is spelled out.
+                let counted = *array == "page_indices" && breach.detail.contains("so are");
+                assert!(breach.detail.contains(&entry) || counted, "{entry} in {breach:?}");
+            }
+        }
         let disputed = found.breaches[0].rule.standing == Standing::Disputed;
         assert_eq!(found.keeping(), if disputed { Keeping::Disputed } else { Keeping::Broken });
     }
