@@ -7,7 +7,7 @@
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
-use countersign_kernels::engine::Engine;
+use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::rpa::contract::Keeping;
 use countersign_reports::{
     CaseReport, FindingReport, FindingStatus, InternalError, KernelReport, Place, Report, SCHEMA_VERSION,
@@ -38,6 +38,7 @@ pub struct Item {
 #[derive(Debug)]
 pub struct Replay<'k> {
     known: &'k KnownFile,
+    policy: Policy,
     summary: Summary,
     kept_rows: (usize, usize),
     findings: Vec<FindingReport>,
@@ -46,10 +47,11 @@ pub struct Replay<'k> {
 }
 
 impl<'k> Replay<'k> {
-    /// Nothing replayed yet.
-    pub fn new(known: &'k KnownFile) -> Replay<'k> {
+    /// Nothing replayed yet; kernels are run under `policy`.
+    pub fn new(known: &'k KnownFile, policy: Policy) -> Replay<'k> {
         Replay {
             known,
+            policy,
             summary: Summary::default(),
             kept_rows: (0, 0),
             findings: Vec::new(),
@@ -68,7 +70,7 @@ impl<'k> Replay<'k> {
     ) {
         let index = self.summary.cases;
         self.summary.cases += 1;
-        let trial = match run_trial(engine, kernel, &item.variant, &item.file.case) {
+        let trial = match run_trial(engine, kernel, &item.variant, &item.file.case, &self.policy) {
             Ok(trial) => trial,
             Err(error) => {
                 let message = format!("{}: {error}", item.name);
@@ -161,6 +163,7 @@ impl<'k> Replay<'k> {
             schema_version: SCHEMA_VERSION,
             tool: tool(),
             command: "replay".to_owned(),
+            profile: Some(self.policy.profile.name.to_owned()),
             exit_code: exit_code(&self.summary),
             summary: self.summary,
             campaign: None,

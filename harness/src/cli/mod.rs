@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use countersign_kernels::DeviceProfile;
 
 pub use console::Failure;
 
@@ -60,6 +61,21 @@ struct PythonArgument {
     /// reports say `unpinned`.
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
+}
+
+/// `--profile`, of the commands that run kernels.
+#[derive(Debug, Clone, clap::Args)]
+struct ProfileArgument {
+    /// The device whose arithmetic is imitated and allowed for: exact, v4, v5e, v5p, v6e or v7x; `@1` names a version.
+    #[arg(long, value_name = "NAME", default_value = "exact", value_parser = profile_named)]
+    profile: &'static DeviceProfile,
+}
+
+fn profile_named(name: &str) -> Result<&'static DeviceProfile, String> {
+    DeviceProfile::named(name).ok_or_else(|| {
+        let known: Vec<&str> = DeviceProfile::all().iter().map(|profile| profile.name).collect();
+        format!("known: {}", known.join(", "))
+    })
 }
 
 /// Runs the command that the process was started with.

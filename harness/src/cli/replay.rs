@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::ValueEnum;
-use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
-use countersign_kernels::engine::Engine;
+use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::env::Environment;
 use countersign_kernels::worker::Worker;
+use countersign_kernels::{DeviceProfile, Variant};
 use countersign_reports::{FindingReport, FindingStatus, Report, Timing, to_json};
 
-use super::PythonArgument;
 use super::console::{Failure, print};
 use super::fuzz::{known, watch_interrupts, write_report};
 use super::session::{self, AskWorker};
+use super::{ProfileArgument, PythonArgument};
 use crate::campaign::Subject;
 use crate::corpus::{self, CorpusFile, Expect};
 use crate::interpreter::InterpreterEngine;
@@ -52,6 +52,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    profile: ProfileArgument,
+    #[command(flatten)]
     python: PythonArgument,
 }
 
@@ -63,10 +65,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         let message = format!("{}: no case there", arguments.cases.display());
         return Err(Failure::new(message, "name a case file, a folder with *.toml case files, or `builtin`"));
     }
+    let profile = arguments.profile.profile;
+    if matches!(arguments.engine, EngineName::Interpreter) && profile != DeviceProfile::exact() {
+        let message = format!("JAX's interpreter computes as it does, not as {}", profile.name);
+        return Err(Failure::new(message, "leave out --profile, or run on the VM"));
+    }
     let environment = session::environment(arguments.python.python.clone())?;
     let interrupted = watch_interrupts()?;
     let started = Instant::now();
-    let mut replay = Replay::new(&known);
+    let mut replay = Replay::new(&known, Policy::of(profile));
     let mut kernels = Vec::new();
     for kernel in &catalogue.kernels {
         let mine: Vec<&Item> = items.iter().filter(|item| item.file.case.kernel == kernel.id).collect();
