@@ -7,6 +7,7 @@
 
 mod bench;
 mod console;
+mod controls;
 mod fuzz;
 mod kernels;
 mod replay;
@@ -44,6 +45,8 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Replay cases and compare with what they expect.
     Replay(replay::Arguments),
+    /// Run what must be right: kept batches aimed at the error bound, under every device profile.
+    Controls(controls::Arguments),
     /// Show a case: its batch as a table, the rules that it breaks, and what the validators say.
     Show(show::Arguments),
     /// Time the VM, JAX's interpreter, our reference and JAX's on the same cases.
@@ -87,6 +90,7 @@ pub fn main() -> ExitCode {
     let run = std::panic::catch_unwind(|| match arguments.command {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Controls(arguments) => controls::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Kernels(arguments) => kernels::run(&arguments),

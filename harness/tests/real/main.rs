@@ -5,9 +5,11 @@
 #![allow(clippy::unwrap_used, reason = "in tests a failed step is a failed test")]
 
 mod command;
+mod controls;
 mod edits;
 mod interpreter;
 mod shapes;
+mod teeth;
 mod threads;
 mod unpinned;
 
