@@ -79,22 +79,25 @@ fn patterns() -> impl Iterator<Item = Pattern> {
 
 impl<'a> Control<'a> {
     fn at(index: u64, variants: &'a [Variant]) -> Control<'a> {
-        let (patterns, profiles) = (patterns().count() as u64, DeviceProfile::all().len() as u64);
+        let (patterns, profiles): (Vec<Pattern>, u64) =
+            (patterns().collect(), DeviceProfile::all().len() as u64);
         let (profile, rest) = (index % profiles, index / profiles);
-        let (pattern, rest) = (rest % patterns, rest / patterns);
+        let (pattern, rest) = (rest % patterns.len() as u64, rest / patterns.len() as u64);
         let position = (rest % variants.len() as u64) as usize;
         let errors = match (profile + pattern + rest) % 3 {
             0 => ErrorSign::Up,
             1 => ErrorSign::Down,
             _ => ErrorSign::Hashed(index),
         };
-        let pattern = patterns_at(pattern as usize);
-        Control { index, position, variant: &variants[position], pattern, profile: profile as usize, errors }
+        Control {
+            index,
+            position,
+            variant: &variants[position],
+            pattern: patterns[pattern as usize],
+            profile: profile as usize,
+            errors,
+        }
     }
-}
-
-fn patterns_at(position: usize) -> Pattern {
-    patterns().nth(position).unwrap_or(Pattern::Normal)
 }
 
 /// Runs the suite.
