@@ -58,7 +58,7 @@ pub fn confirm(
     let case = draw(subject, plan, found.index).case;
     let variant = &subject.variants()[found.variant];
     let mut engine = subject.engine(found.variant);
-    let evidence = match run_trial(Some(engine.as_mut()), subject.kernel(), variant, &case) {
+    let evidence = match run_trial(Some(engine.as_mut()), subject.kernel(), variant, &case, &plan.policy) {
         Err(refused) => {
             error("not reproducible", refused.to_string());
             None

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
-use countersign_kernels::engine::Engine;
+use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::env::{Environment, Silent};
 use countersign_kernels::export::export;
 
@@ -75,7 +75,8 @@ impl Fuzzer {
             return None;
         }
         let engine = self.engines[index].get_or_insert_with(|| self.subject.engine(index));
-        let trial = run_trial(Some(&mut **engine), self.subject.kernel(), variant, &case).ok()?;
+        let policy = Policy::default();
+        let trial = run_trial(Some(&mut **engine), self.subject.kernel(), variant, &case, &policy).ok()?;
         let facts = Facts::of(variant, &case.metadata);
         let is_new = |finding: &Finding| self.known.explain(&finding.signature, &facts).is_none();
         let findings = judge(&trial).findings.into_iter().filter(is_new).collect();

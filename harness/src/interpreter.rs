@@ -4,7 +4,7 @@
 //! its outputs have no undefined ranges.
 
 use countersign_kernels::call::Call;
-use countersign_kernels::engine::{Engine, EngineEnd, EngineRun};
+use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, Policy};
 use countersign_kernels::rpa::bind::Bound;
 use countersign_kernels::worker::{InterpretOptions, Interpreted, Worker};
 use countersign_reference::Batch;
@@ -23,7 +23,7 @@ impl<'w> InterpreterEngine<'w> {
 }
 
 impl Engine for InterpreterEngine<'_> {
-    fn run(&mut self, _batch: &Batch, bound: &[Bound<'_>; 6]) -> EngineRun {
+    fn run(&mut self, _batch: &Batch, bound: &[Bound<'_>; 6], _policy: &Policy) -> EngineRun {
         let values: Vec<_> =
             bound.iter().map(|operand| (operand.role.name(), operand.array.as_ref())).collect();
         let (output, end) = match self.worker.interpret(&self.call, &values, InterpretOptions::default()) {

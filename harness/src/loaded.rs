@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
-use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, VmEngine};
+use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, Policy, VmEngine};
 use countersign_kernels::export::{ExportResult, Exported};
 use countersign_kernels::manifest::Manifest;
 use countersign_kernels::rpa::bind::Bound;
@@ -171,7 +171,7 @@ pub(crate) fn base_name(path: &str) -> &str {
 struct NoEngine(String);
 
 impl Engine for NoEngine {
-    fn run(&mut self, _batch: &Batch, _bound: &[Bound<'_>; 6]) -> EngineRun {
+    fn run(&mut self, _batch: &Batch, _bound: &[Bound<'_>; 6], _policy: &Policy) -> EngineRun {
         EngineRun {
             output: None,
             undefined: Vec::new(),

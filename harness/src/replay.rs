@@ -5,7 +5,6 @@
 //!
 //! Invariant: pure but for the validator that it is given.
 
-
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
 use countersign_kernels::rpa::contract::Keeping;
@@ -66,6 +65,7 @@ impl Item {
 #[derive(Debug)]
 pub struct Replay<'k> {
     known: &'k KnownFile,
+    profile: &'static str,
     summary: Summary,
     kept_rows: (usize, usize),
     findings: Vec<FindingReport>,
@@ -74,10 +74,11 @@ pub struct Replay<'k> {
 }
 
 impl<'k> Replay<'k> {
-    /// Nothing replayed yet.
-    pub fn new(known: &'k KnownFile) -> Replay<'k> {
+    /// Nothing replayed yet; kernels are run as the device profile of that name computes.
+    pub fn new(known: &'k KnownFile, profile: &'static str) -> Replay<'k> {
         Replay {
             known,
+            profile,
             summary: Summary::default(),
             kept_rows: (0, 0),
             findings: Vec::new(),
@@ -188,6 +189,7 @@ impl<'k> Replay<'k> {
             schema_version: SCHEMA_VERSION,
             tool: tool(),
             command: "replay".to_owned(),
+            profile: Some(self.profile.to_owned()),
             exit_code: exit_code(&self.summary),
             summary: self.summary,
             campaign: None,

@@ -7,13 +7,13 @@ use std::fmt;
 use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
-use countersign_kernels::engine::{Engine, EngineEnd};
+use countersign_kernels::engine::{Engine, EngineEnd, Policy};
 use countersign_kernels::rpa::bind;
 use countersign_kernels::rpa::contract::{self, Contract, Keeping, Scope};
 use countersign_kernels::rpa::facts;
 use countersign_kernels::rpa::validator::{self, Verdict};
 use countersign_mosaic::Fault;
-use countersign_reference::{Batch, Blocking, Profile, attend};
+use countersign_reference::{Batch, Blocking, attend};
 
 use crate::case::{Case, CaseError};
 use crate::compare::{Comparison, compare};
@@ -161,7 +161,8 @@ pub fn examine(variant: &Variant, case: &Case, batch: &Batch) -> Examined {
     Examined { contract, static_verdict, dynamic_verdict }
 }
 
-/// Tries one case on `engine`, which is of that variant; a case with static overrides is never run and needs none.
+/// Tries one case on `engine`, which is of that variant; a case with static overrides is never run and needs none. The
+/// policy's profile decides how the VM computes and what the bound allows.
 ///
 /// # Errors
 /// If the case is inconsistent in itself ([`Case::batch`]).
@@ -170,6 +171,7 @@ pub fn run_trial(
     kernel: &KernelEntry,
     variant: &Variant,
     case: &Case,
+    policy: &Policy,
 ) -> Result<Trial, CaseError> {
     let batch = case.batch(variant)?;
     let Examined { contract, static_verdict, dynamic_verdict } = examine(variant, case, &batch);
@@ -184,7 +186,7 @@ pub fn run_trial(
     } else {
         engine.map_or_else(
             || Conduct::Unsupported("no engine for this variant".to_owned()),
-            |engine| run(engine, variant, &batch),
+            |engine| run(engine, variant, &batch, policy),
         )
     };
     Ok(Trial {
@@ -198,8 +200,8 @@ pub fn run_trial(
     })
 }
 
-fn run(engine: &mut dyn Engine, variant: &Variant, batch: &Batch) -> Conduct {
-    let run = engine.run(batch, &bind::bind(variant, batch));
+fn run(engine: &mut dyn Engine, variant: &Variant, batch: &Batch, policy: &Policy) -> Conduct {
+    let run = engine.run(batch, &bind::bind(variant, batch), policy);
     match (run.end, run.output) {
         (EngineEnd::Finished, Some(output)) => {
             let blocking = Blocking {
@@ -207,7 +209,7 @@ fn run(engine: &mut dyn Engine, variant: &Variant, batch: &Batch) -> Conduct {
                 kv_per_block: facts::kv_block(variant).unwrap_or(variant.page_size),
                 weights: DType::F32,
             };
-            let reference = attend(batch, &variant.options, &blocking, &Profile::EXACT);
+            let reference = attend(batch, &variant.options, &blocking, &policy.profile.accuracy);
             Conduct::Finished(compare(&output, &run.undefined, &reference))
         }
         (EngineEnd::Finished, None) => Conduct::Unsupported("the engine gave no output".to_owned()),

@@ -13,7 +13,7 @@ use countersign::known::KnownFile;
 use countersign_dtype::Array;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
-use countersign_kernels::engine::{Engine, EngineEnd, EngineRun};
+use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, Policy};
 use countersign_kernels::rpa::bind::Bound;
 use countersign_kernels::rpa::contract::Keeping;
 use countersign_kernels::rpa::facts;
@@ -44,7 +44,7 @@ enum Slip {
 }
 
 impl Engine for ReferenceEngine {
-    fn run(&mut self, batch: &Batch, _bound: &[Bound<'_>; 6]) -> EngineRun {
+    fn run(&mut self, batch: &Batch, _bound: &[Bound<'_>; 6], _policy: &Policy) -> EngineRun {
         let variant = &self.variant;
         let sequences = batch.metadata.num_seqs;
         let bit = sequences.rem_euclid(64);
@@ -154,7 +154,7 @@ impl Validator for FakeValidator {
 
 fn campaign(slip: Slip, cases: u64, jobs: usize, only: Option<Keeping>) -> (Totals, Heard) {
     let known = KnownFile::default();
-    let plan = Plan { seed: 7, cases: Some(cases), jobs, only, known: &known };
+    let plan = Plan { seed: 7, cases: Some(cases), jobs, only, policy: Policy::default(), known: &known };
     let mut heard = Heard::default();
     let totals = run(&Fake::new(slip), &plan, &|| true, &mut heard);
     (totals, heard)
@@ -163,7 +163,8 @@ fn campaign(slip: Slip, cases: u64, jobs: usize, only: Option<Keeping>) -> (Tota
 fn report(slip: Slip, cases: u64, jobs: usize, validator: &mut FakeValidator) -> Report {
     let subject = Fake::new(slip);
     let known = KnownFile::default();
-    let plan = Plan { seed: 7, cases: Some(cases), jobs, only: None, known: &known };
+    let plan =
+        Plan { seed: 7, cases: Some(cases), jobs, only: None, policy: Policy::default(), known: &known };
     let totals = run(&subject, &plan, &|| true, &mut Heard::default());
     let confirmations: Vec<_> =
         totals.findings.iter().map(|found| confirm(&subject, &plan, found, validator)).collect();
@@ -237,7 +238,7 @@ fn a_panic_is_kept_with_its_case_and_the_campaign_goes_on() {
 #[test]
 fn a_stop_leaves_a_prefix() {
     let known = KnownFile::default();
-    let plan = Plan { seed: 7, cases: None, jobs: 3, only: None, known: &known };
+    let plan = Plan { seed: 7, cases: None, jobs: 3, only: None, policy: Policy::default(), known: &known };
     let asked = AtomicU64::new(0);
     let go_on = || asked.fetch_add(1, Ordering::Relaxed) < 90;
     let stopped = run(&Fake::new(Slip::LongSequences(20)), &plan, &go_on, &mut Heard::default());
@@ -327,7 +328,14 @@ fn a_known_entry_hides_only_where_its_condition_holds() {
         KnownFile::parse(&text, std::path::Path::new("test.toml")).unwrap()
     };
     let count = |known: &KnownFile| {
-        let plan = Plan { seed: 7, cases: Some(200), jobs: 2, only: Some(Keeping::Kept), known };
+        let plan = Plan {
+            seed: 7,
+            cases: Some(200),
+            jobs: 2,
+            only: Some(Keeping::Kept),
+            policy: Policy::default(),
+            known,
+        };
         let totals = run(&Fake::new(Slip::LongSequences(20)), &plan, &|| true, &mut Heard::default());
         let is_divergence = |signature: &str| signature.starts_with("divergence");
         let of = |is_known: bool| {

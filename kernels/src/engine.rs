@@ -7,12 +7,38 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use countersign_dtype::{Array, DType};
-use countersign_mosaic::{DmaOrder, End, Fault, Machine, MatmulMode, Operand, OutputSpec, Policy, Program};
+use countersign_mosaic::{DmaOrder, End, ErrorSign, Fault, Machine, Operand, OutputSpec, Program};
 use countersign_reference::Batch;
 
 use crate::manifest::{self, Manifest};
+use crate::profile::DeviceProfile;
 use crate::rpa::bind::{self, Bound, Role};
 use crate::variant::Variant;
+
+/// What a run is free to choose, or a device decides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Policy {
+    /// The device: how f32 arithmetic is done, and what error it is allowed.
+    pub profile: &'static DeviceProfile,
+    /// Which way the device's functions err.
+    pub errors: ErrorSign,
+    /// When pending copies land.
+    pub dma: DmaOrder,
+}
+
+impl Policy {
+    /// Late copies, and errors of either sign.
+    pub fn of(profile: &'static DeviceProfile) -> Policy {
+        Policy { profile, errors: ErrorSign::Hashed(0), dma: DmaOrder::Late }
+    }
+}
+
+impl Default for Policy {
+    /// Of the profile `exact`.
+    fn default() -> Policy {
+        Policy::of(DeviceProfile::exact())
+    }
+}
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,8 +68,9 @@ pub struct EngineRun {
 
 /// Executes one kernel variant on batches.
 pub trait Engine {
-    /// Runs the kernel on `batch`, whose operands are `bound` (see [`bind::bind`]).
-    fn run(&mut self, batch: &Batch, bound: &[Bound<'_>; 6]) -> EngineRun;
+    /// Runs the kernel on `batch`, whose operands are `bound` (see [`bind::bind`]). An engine that isn't ours does as it does,
+    /// whatever the policy.
+    fn run(&mut self, batch: &Batch, bound: &[Bound<'_>; 6], policy: &Policy) -> EngineRun;
 
     /// Coverage points hit since the engine was made; bit i of word i / 64 is point i of the program.
     fn coverage(&self) -> &[u64];
@@ -56,10 +83,6 @@ pub struct VmEngine {
     variant: Variant,
     operands: Vec<Source>,
     output: OutputSpec,
-    /// When copies land.
-    pub dma: DmaOrder,
-    /// How f32 products take their operands.
-    pub matmul: MatmulMode,
 }
 
 /// Where an operand of the custom call comes from.
@@ -97,14 +120,12 @@ impl VmEngine {
             variant: variant.clone(),
             operands,
             output: bind::output_spec(variant),
-            dma: DmaOrder::Late,
-            matmul: MatmulMode::Exact,
         })
     }
 }
 
 impl Engine for VmEngine {
-    fn run(&mut self, batch: &Batch, bound: &[Bound<'_>; 6]) -> EngineRun {
+    fn run(&mut self, batch: &Batch, bound: &[Bound<'_>; 6], policy: &Policy) -> EngineRun {
         let operands: Vec<Operand<'_>> = self
             .operands
             .iter()
@@ -114,7 +135,8 @@ impl Engine for VmEngine {
             })
             .collect();
         let fuel = bind::fuel(&self.variant, &batch.metadata, self.machine.program().op_count());
-        let policy = Policy { dma: self.dma, matmul: self.matmul, fuel };
+        let arithmetic = policy.profile.arithmetic(policy.errors);
+        let policy = countersign_mosaic::Policy { dma: policy.dma, arithmetic, fuel };
         match self.machine.run(&operands, std::slice::from_ref(&self.output), &policy) {
             Ok(mut run) => {
                 let end = match run.end {

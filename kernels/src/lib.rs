@@ -9,8 +9,10 @@ pub mod engine;
 pub mod env;
 pub mod export;
 pub mod manifest;
+pub mod profile;
 pub mod rpa;
 pub mod variant;
 pub mod worker;
 
+pub use profile::DeviceProfile;
 pub use variant::{Blocks, Generation, Variant};

@@ -211,6 +211,7 @@ impl Row {
     fn weigh(&mut self, bound: &Bound) {
         const SMALL: f64 = 1.0 / 64.0;
         let max = self.scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let largest_error = self.score_errors.iter().copied().fold(0.0, f64::max);
         self.weights.clear();
         self.weights.extend(self.scores.iter().map(|score| {
             let exact = libm::exp(score - max);
@@ -223,7 +224,7 @@ impl Row {
             self.weights.iter_mut().zip(self.scores.iter().zip(&self.score_errors))
         {
             let gap = max - score;
-            let eta = bound.eta(*error, gap);
+            let eta = bound.eta(*error, gap, largest_error);
             weight.exact /= sum;
             weight.raised = if eta <= SMALL {
                 lowered += weight.exact * (1.0 - eta); // <= exp(-eta)

@@ -18,20 +18,25 @@
 //!
 //! Notation: u = 2^-24; gamma_n = n u / (1 - n u) bounds any order of n roundings; e_exp, e_tanh, e_div are a profile's
 //! relative errors (ulp times 2^-23); tau is what an underflowing operation loses, 2^-149, or 2^-126 where denormals flush.
+//! That exp(0) is exactly 1 is nowhere assumed: accuracy tables of devices don't promise it.
 //!
 //! # Scores: eta_j
 //!
 //! Computed w_j carries a factor e^delta_j of its own, |delta_j| <= eta_j, the sum of:
 //!
-//! - the dot product and its factor: (2 u_in + gamma_{D+4}) |scale| sum_k |q_k k_jk|. D roundings in the dot, one for the
-//!   scale; three are spare for terms of second order. u_in = 2^-8 for each operand that is rounded to bf16, else 0;
+//! - the dot product and its factor: (2 u_in + gamma_{D+4}) |scale| sum_k |q_k k_jk| =: E_j. D roundings in the dot, one for
+//!   the scale; three are spare for terms of second order. u_in = 2^-8 for each operand that is rounded to bf16, else 0.
+//!   Products with u_in need no room of their own: a rounding to nearest errs by at most u_in / (1 + u_in), so one operand
+//!   leaves u_in^2 = 256 u unused, and two have (1 + u_in / (1 + u_in))^2 - 1 < 2 u_in - u_in^2 / 2;
 //! - with a soft cap c tanh(s/c): that term times the largest slope 1 - tanh^2(s/c) within its own interval (and never more
 //!   than 2|c|), plus (e_tanh + e_div + 2u) |s_j|: division errs by e_div relative to s/c, and x sech^2 x <= tanh x;
-//! - the subtractions: 2u |s_j - max s|. One rounding each in s_j - m_b, m_b - m' and the alphas' m - m'; the distances are
-//!   nested and add up to s_j - max s. The second u covers that the distances are of computed scores;
-//! - e_exp, for w_j itself;
+//! - the subtractions: 2u |s_j - max s| + u (E_j + max E). One rounding each in s_j - m_b, m_b - m' and the alphas' m - m';
+//!   the distances are nested and add up to s_j - max s, as computed: that is within E_j + max E of the exact one. The
+//!   second u is for terms of second order;
+//! - e_exp / (1 - e_exp), for w_j itself: its factor is between 1 - e_exp and 1 + e_exp;
 //! - underflow in the dot: |scale| 2 D tau + 2 tau (with a cap, (2|c| + 2) tau more), and where operands lose denormals on
-//!   their way in, |scale| (|q|_1 + |k_j|_1) times that loss. All nothing unless |scale| or |c| is astronomical.
+//!   their way in, |scale| (|q|_1 + |k_j|_1) times that loss. Where a denormal K is flushed before it meets its own scale,
+//!   the loss is that scale's multiple, if it is above 1. All nothing unless |scale| or |c| is astronomical.
 //!
 //! # Weights: A_d
 //!
@@ -54,24 +59,29 @@
 //! - u_in for v where the matmul rounds it, u_p for the weights that enter it (not those in l_b);
 //! - per block: numerator beta x_b, (alpha l) o, their sum: 2 roundings for any one term; denominator: 2; the division:
 //!   e_div. alpha l is rounded once, and is the same in both, so it only shifts weight between blocks, as does the error of
-//!   alpha or beta. In each block one of alpha and beta is exp(0) = 1, exactly. The factors of any two keys therefore differ
-//!   by at most N (e_exp + u); a factor common to all cancels; weights that err by +-h move the mean by at most
-//!   h sum p |v - o| <= 2h P, with 2h the difference. In all e_exp + e_div + 5u; 7u leaves two for second order.
+//!   alpha or beta. A key of block b has the factors beta_b alpha_{b+1} .. alpha_N, so two keys of blocks a < b differ by
+//!   beta_a alpha_{a+1} .. alpha_b against beta_b: at most N + 1 errors of exp and N roundings (N errors, if exp(0) = 1 were
+//!   exact, since one of alpha and beta is exp(0)). A factor common to all cancels; weights that err by +-h move the mean by
+//!   at most h sum p |v - o| <= 2h P, with 2h the difference. In all e_exp + e_div + 5u a block, and e_exp once; 7u leaves
+//!   two for second order and for a division that is a product with the reciprocal.
 //!
-//! With c = 2 gamma_n + u_in + u_p + N (e_exp + e_div + 7u), products of such errors stay below c + c^2 (c <= 1).
+//! With c = 2 gamma_n + u_in + u_p + e_exp + N (e_exp + e_div + 7u), products of such errors stay below c + c^2 (c <= 1).
 //!
 //! # Underflow and output
 //!
-//! Sums are kept relative to the running maximum, so l >= 1 always and an absolute loss stays absolute. A weight that
+//! Sums are kept relative to the running maximum, so l is never much below 1 (its largest weight is exp(0) times a factor
+//! exp(0) a block: c bounds what that may lack) and an absolute loss grows by 1 + c + c^2 at most. A weight that
 //! underflows, in w_j or beta or alpha, loses tau |v_jd| (only one of them can: if beta underflows, w_j's loss is scaled
 //! away); products w_j v_jd lose tau/2 each, n in all; per block (alpha l) o, beta x_b and the division lose tau/2 each. Where denormals
-//! flush, a loss is a whole tau and sums lose too: 2n and 4N. Hence tau (sum_j |v_jd| + n + 2N), over unmasked keys.
+//! flush, a loss is a whole tau and sums lose too: 2n and 4N. Hence tau (sum_j |v_jd| + n + 2N), over unmasked keys. What V
+//! loses on its way in, p averages (V's own scale counting as K's does). Losses in l are relative to 1, far below its
+//! roundings. A scale or cap that is itself denormal, where denormals flush, leaves nothing to bound: the bound is infinite.
 //!
 //! Rounding the output to its type costs u_out (|o_d| + error so far) (f32: nothing, it is f32 already; bf16: 2^-8) and half
 //! of the smallest denormal, or what flushing loses.
 //!
 //! ```text
-//! |err_d| <= (min(A_d, X_d) + (c + c^2) P_d + underflow) (1 + u_out) + u_out |o_d| + output underflow
+//! |err_d| <= (min(A_d, X_d) + (c + c^2) P_d + (1 + c + c^2) underflow) (1 + u_out) + u_out |o_d| + output underflow
 //! ```
 //!
 //! Not covered, because the arithmetic itself leaves f32: see [`crate::Magnitudes`]. The reference's own f64 error (2^-53
@@ -149,11 +159,13 @@ pub(crate) struct Bound {
     /// Of sum |q_k k_jk|.
     dot: f64,
     /// Of |q|_1 + |k_j|_1.
-    operand_loss: f64,
+    key_loss: f64,
     score_loss: f64,
     cap: Option<f64>,
     cap_error: f64,
+    /// e_exp, and the same as a part of eta.
     exp: f64,
+    exp_in_eta: f64,
     per_block: f64,
     second_operands: f64,
     tau: f64,
@@ -196,6 +208,11 @@ impl Bound {
             Matmul::Exact => 0.0,
             Matmul::Bf16x1 => BF16_TINY,
         };
+        // A scale above 1 multiplies what its operand lost before.
+        let scaled_loss =
+            |own: Option<f32>| operand_loss * own.map_or(1.0, |own| f64::from(own).abs().max(1.0));
+        let constants = [Some(options.sm_scale), options.soft_cap, options.k_scale, options.v_scale];
+        let lost = flush && constants.into_iter().flatten().any(f32::is_subnormal);
         let into_matmul = |dtype| operand_roundoff(profile.matmul, dtype);
         let weights_roundoff = match blocking.weights {
             DType::F32 => into_matmul(DType::F32),
@@ -212,16 +229,17 @@ impl Bound {
         let cap_error = tanh + div + 2.0 * UNIT;
         Bound {
             dot: (into_matmul(types.query) + into_matmul(types.key) + gamma(head_dim + 4)) * scale,
-            operand_loss: operand_loss * scale,
+            key_loss: scaled_loss(options.k_scale) * scale,
             score_loss: tau * (2.0 * head_dim as f64 * scale + 2.0),
             cap,
             cap_error: cap_error * (1.0 + cap_error),
             exp,
+            exp_in_eta: exp / (1.0 - exp),
             per_block: exp + div + 7.0 * UNIT,
             second_operands: into_matmul(types.value) + weights_roundoff,
             tau,
             weight_loss,
-            value_loss: operand_loss,
+            value_loss: if lost { f64::INFINITY } else { scaled_loss(options.v_scale) },
             key_losses: if flush { 2.0 } else { 1.0 },
             block_losses: if flush { 4.0 } else { 2.0 },
             output,
@@ -231,13 +249,13 @@ impl Bound {
 
     /// Whether [`Bound::score_error`] needs the operands' absolute sums.
     pub(crate) fn needs_operand_sums(&self) -> bool {
-        self.operand_loss > 0.0
+        self.key_loss > 0.0
     }
 
     /// The error of a score as it enters the softmax. `scaled` is scale q·k, `score` the same after a cap, `dot` is
     /// sum |q_k k_jk|, `operands` is |q|_1 + |k_j|_1.
     pub(crate) fn score_error(&self, scaled: f64, score: f64, dot: f64, operands: f64) -> f64 {
-        let error = self.dot * dot + self.operand_loss * operands + self.score_loss;
+        let error = self.dot * dot + self.key_loss * operands + self.score_loss;
         let Some(cap) = self.cap else { return error };
         let nearest = (scaled.abs() - error).max(0.0) / cap;
         let decay = libm::exp(-2.0 * nearest);
@@ -246,14 +264,16 @@ impl Bound {
         through_cap * (1.0 + self.cap_error) + self.cap_error * score.abs() + self.tau * (2.0 * cap + 2.0)
     }
 
-    /// eta_j of a key whose score errs by `score_error` and lies `gap` below the largest.
-    pub(crate) fn eta(&self, score_error: f64, gap: f64) -> f64 {
-        score_error + 2.0 * UNIT * gap + self.exp
+    /// eta_j of a key whose score errs by `score_error` and lies `gap` below the largest; no score of the row errs by more
+    /// than `largest_error`.
+    pub(crate) fn eta(&self, score_error: f64, gap: f64, largest_error: f64) -> f64 {
+        score_error + UNIT * (2.0 * gap + score_error + largest_error) + self.exp_in_eta
     }
 
     /// The factor on P_d for a row with `keys` unmasked keys in a sequence of `blocks` kv blocks.
     pub(crate) fn sums(&self, keys: usize, blocks: usize) -> f64 {
-        let first_order = 2.0 * gamma(keys) + self.second_operands + blocks as f64 * self.per_block;
+        let first_order =
+            2.0 * gamma(keys) + self.second_operands + self.exp + blocks as f64 * self.per_block;
         first_order + first_order * first_order
     }
 
@@ -263,7 +283,7 @@ impl Bound {
         let losses = self.key_losses * keys as f64 + self.block_losses * blocks as f64;
         let underflow =
             self.tau * (element.total + losses) + self.weight_loss * element.total + self.value_loss;
-        let computed = element.weights + sums * element.mass + underflow;
+        let computed = element.weights + sums * element.mass + (1.0 + sums) * underflow;
         computed * (1.0 + self.output) + self.output * element.output.abs() + self.output_loss
     }
 }

@@ -316,3 +316,41 @@ fn rounding_is_relative_to_what_the_weights_may_become() {
     println!("r = {ratio}");
     assert!(ratio <= 1.0);
 }
+
+/// Denormal V of bf16 meets a scale of 2^20 on a device that flushes operands: 2^-110 becomes 0, a loss 65,536 times what
+/// the same device loses elsewhere.
+#[test]
+fn a_scale_multiplies_what_its_operand_lost_before() {
+    let extents = Extents {
+        tokens: 1,
+        q_heads: 1,
+        kv_heads: 1,
+        head_dim: 4,
+        page_size: 2,
+        pages_per_seq: 4,
+        q_dtype: DType::F32,
+        kv_dtype: DType::Bf16,
+    };
+    let tiny = 2f32.powi(-130);
+    let batch = extents.batch(&[(1, 8)], &mut Stream(1), &mut |role, _, _, stream| match role {
+        Role::Value => tiny,
+        _ => stream.normal(),
+    });
+    let case = |v_scale: f32| Case {
+        batch: batch.clone(),
+        options: Options { v_scale: Some(v_scale), ..PLAIN },
+        blocking: Blocking { kv_per_block: 2, weights: DType::F32 },
+    };
+    let model = Model { profile: V5E, order: Order::FusedAscending, skew: Skew::Library, fault: Fault::None };
+    let scaled = case(2f32.powi(20));
+    let reference = attend(&scaled.batch, &scaled.options, &scaled.blocking, &V5E);
+    let output = model.run(&scaled.batch, &reference, &scaled.options, &scaled.blocking)[0];
+    assert_eq!(output, 0.0);
+    assert!((reference.values[0] / 2f64.powi(-110) - 1.0).abs() < 1e-9, "{}", reference.values[0]);
+    assert!(scaled.ratio(&model) <= 1.0);
+    // A scale that is flushed itself leaves nothing to bound, and the bound says so.
+    let nothing = case(f32::MIN_POSITIVE / 2.0);
+    assert!(attend(&nothing.batch, &nothing.options, &nothing.blocking, &V5E).bounds[0].is_infinite());
+    let kept = attend(&nothing.batch, &nothing.options, &nothing.blocking, &Profile::EXACT);
+    assert!(kept.bounds[0].is_finite());
+}

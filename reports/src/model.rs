@@ -21,6 +21,9 @@ pub struct Report {
     pub tool: String,
     /// `fuzz` or `replay`.
     pub command: String,
+    /// Device profile that kernels were run and bounded under, e.g. `v5e@1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// The exit code that the run ends with.
     pub exit_code: u8,
     /// Totals.

@@ -16,7 +16,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
-use countersign_kernels::engine::Engine;
+use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::rpa::contract::Keeping;
 
 pub use events::{EventLog, FINDINGS_FOLDER, write_whole};
@@ -50,6 +50,8 @@ pub struct Plan<'a> {
     pub jobs: usize,
     /// Draw only such batches.
     pub only: Option<Keeping>,
+    /// How kernels are run, and what error they are allowed.
+    pub policy: Policy,
     /// Explains findings.
     pub known: &'a KnownFile,
 }
@@ -183,7 +185,7 @@ fn one(
         return failed(format!("generator: variant {} is not drawn from", variant.name));
     };
     let engine = engines[position].get_or_insert_with(|| subject.engine(position));
-    match run_trial(Some(engine.as_mut()), subject.kernel(), variant, &generated.case) {
+    match run_trial(Some(engine.as_mut()), subject.kernel(), variant, &generated.case, &plan.policy) {
         Err(error) => failed(format!("generator: {error}")),
         Ok(trial) => {
             let facts = Facts::of(variant, &generated.case.metadata);

@@ -73,6 +73,7 @@ pub fn finish(
         schema_version: SCHEMA_VERSION,
         tool: tool(),
         command: "fuzz".to_owned(),
+        profile: Some(plan.policy.profile.name.to_owned()),
         exit_code: exit_code(&summary),
         summary,
         campaign: Some(CampaignReport {

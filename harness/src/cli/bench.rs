@@ -14,7 +14,7 @@ use countersign_dtype::{Array, DType};
 use countersign_kernels::Variant;
 use countersign_kernels::call::Call;
 use countersign_kernels::catalogue::{KernelEntry, Tier};
-use countersign_kernels::engine::EngineEnd;
+use countersign_kernels::engine::{EngineEnd, Policy};
 use countersign_kernels::env::Progress;
 use countersign_kernels::rpa::bind::{Role, bind};
 use countersign_kernels::rpa::contract::Keeping;
@@ -195,11 +195,11 @@ fn time(
     let batch = case.batch(variant).map_err(|error| unsound(error.to_string()))?;
     let bound = bind(variant, &batch);
     let mut engine = loaded.engine(position);
-    let end = engine.run(&batch, &bound).end;
+    let end = engine.run(&batch, &bound, &Policy::default()).end;
     if end != EngineEnd::Finished {
         return Err(unsound(format!("{}: case {index} doesn't end: {end:?}", variant.name)));
     }
-    let vm = smallest(REPEATS, || drop(black_box(engine.run(&batch, &bound))));
+    let vm = smallest(REPEATS, || drop(black_box(engine.run(&batch, &bound, &Policy::default()))));
     let kv_per_block = facts::kv_block(variant).unwrap_or(variant.page_size);
     let blocking = Blocking { kv_per_block, weights: DType::F32 };
     let reference =

@@ -9,15 +9,16 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use countersign_kernels::catalogue::Tier;
 use countersign_kernels::custom::advice;
+use countersign_kernels::engine::Policy;
 use countersign_kernels::rpa::contract::Keeping;
 use countersign_reports::{Report, Timing, to_html, to_json, to_markdown};
 use serde_json::json;
 
-use super::PythonArgument;
 use super::console::{Failure, print, today};
 use super::session::{self, AskWorker};
 use super::table::{self, row};
 use super::variant::VariantArgument;
+use super::{ProfileArgument, PythonArgument};
 use crate::campaign::{self, EventLog, Observer, Plan, Progress, Subject, Totals};
 use crate::confirm::{Confirmation, confirm};
 use crate::corpus::{CorpusFile, Origin};
@@ -31,6 +32,7 @@ Examples:
   countersign fuzz --time 10m --seed random --out nightly
   countersign fuzz --variant f32-q4-kv4 --variant bf16-q4-kv4
   countersign fuzz --variant q_heads=64,kv_heads=8,page_size=128
+  countersign fuzz --profile v5e --only kept
   countersign fuzz --python ~/jax-dev/.venv --time 30s";
 
 /// Used where no seed is given, so that two runs of the same command do the same.
@@ -71,6 +73,8 @@ pub(super) struct Arguments {
     /// Print the report as JSON on standard output.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    profile: ProfileArgument,
     #[command(flatten)]
     python: PythonArgument,
 }
@@ -137,12 +141,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 
     let jobs = arguments.jobs.map_or_else(cores, usize::from);
     let only = arguments.only.map(Keeping::from);
-    let plan = Plan { seed: arguments.seed, cases: arguments.cases, jobs, only, known: &known };
+    let policy = Policy::of(arguments.profile.profile);
+    let plan = Plan { seed: arguments.seed, cases: arguments.cases, jobs, only, policy, known: &known };
     let time = arguments.time.or(if arguments.cases.is_none() { Some(DEFAULT_TIME) } else { None });
     eprintln!("{}", opening(&plan, &loaded, time, kernel.id.as_str(), environment.is_unpinned()));
     log.event(
         "started",
-        json!({ "kernel": kernel.id, "seed": plan.seed, "cases": plan.cases, "tool": campaign::tool() }),
+        json!({
+            "kernel": kernel.id,
+            "seed": plan.seed,
+            "cases": plan.cases,
+            "profile": policy.profile.name,
+            "tool": campaign::tool(),
+        }),
     )
     .map_err(|error| Failure::file(out, error))?;
 
@@ -240,9 +251,10 @@ fn opening(plan: &Plan<'_>, loaded: &Loaded, time: Option<Duration>, kernel: &st
         (None, None) => "without end".to_owned(),
     };
     format!(
-        "fuzzing {kernel}{} in {} variants, seed {}, {budget}, {} thread(s)",
+        "fuzzing {kernel}{} in {} variants as {}, seed {}, {budget}, {} thread(s)",
         if unpinned { " (unpinned)" } else { "" },
         loaded.variants().len(),
+        plan.policy.profile.name,
         plan.seed,
         plan.jobs
     )

@@ -9,6 +9,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
+use countersign_kernels::engine::Policy;
 use countersign_kernels::env::Environment;
 
 use super::console::Failure;
@@ -71,12 +72,13 @@ pub(super) struct Tried {
     pub(super) seconds: f64,
 }
 
-/// Tries `items`, all of one kernel, in the VM; `each` hears of them in order, block sizes that the kernel chose filled in. An engine lives for one case, so that no
-/// thread holds on to the memory of large ones.
+/// Tries `items`, all of one kernel, in the VM; `each` hears of them in order, block sizes that the kernel chose filled in.
+/// An engine lives for one case, so that no thread holds on to the memory of large ones.
 pub(super) fn try_all(
     loaded: &Loaded,
     items: &[&Item],
     jobs: usize,
+    policy: &Policy,
     interrupted: &AtomicBool,
     each: &mut dyn FnMut(&Item, Result<Tried, String>),
 ) {
@@ -87,8 +89,8 @@ pub(super) fn try_all(
         let position = loaded.position(variant).filter(|_| file.case.statics.is_none());
         let mut engine = position.map(|at| loaded.engine(at));
         let trial = match &mut engine {
-            Some(engine) => run_trial(Some(engine.as_mut()), loaded.kernel(), variant, &file.case),
-            None => run_trial(None, loaded.kernel(), variant, &file.case),
+            Some(engine) => run_trial(Some(engine.as_mut()), loaded.kernel(), variant, &file.case, policy),
+            None => run_trial(None, loaded.kernel(), variant, &file.case, policy),
         };
         let coverage = engine.map(|engine| engine.coverage().to_vec()).unwrap_or_default();
         Tried { trial, coverage, seconds: started.elapsed().as_secs_f64() }

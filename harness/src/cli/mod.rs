@@ -7,6 +7,7 @@
 
 mod bench;
 mod console;
+mod controls;
 mod corpus;
 mod fuzz;
 mod items;
@@ -23,6 +24,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use countersign_kernels::DeviceProfile;
 
 pub use console::Failure;
 
@@ -50,6 +52,8 @@ enum Command {
     Replay(replay::Arguments),
     /// Render a run's report as a page, Markdown or JSON.
     Report(report::Arguments),
+    /// Run what must be right: kept batches aimed at the error bound, under every device profile.
+    Controls(controls::Arguments),
     /// Show a case: its batch as a table, the rules that it breaks, and what the validators say.
     Show(show::Arguments),
     /// Time the VM, JAX's interpreter, our reference and JAX's on the same cases.
@@ -71,6 +75,21 @@ struct PythonArgument {
     python: Option<PathBuf>,
 }
 
+/// `--profile`, of the commands that run kernels.
+#[derive(Debug, Clone, clap::Args)]
+struct ProfileArgument {
+    /// The device whose arithmetic is imitated and allowed for: exact, v4, v5e, v5p, v6e or v7x; `@1` names a version.
+    #[arg(long, value_name = "NAME", default_value = "exact", value_parser = profile_named)]
+    profile: &'static DeviceProfile,
+}
+
+fn profile_named(name: &str) -> Result<&'static DeviceProfile, String> {
+    DeviceProfile::named(name).ok_or_else(|| {
+        let known: Vec<&str> = DeviceProfile::all().iter().map(|profile| profile.name).collect();
+        format!("known: {}", known.join(", "))
+    })
+}
+
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("COUNTERSIGN_LOG")
@@ -86,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Controls(arguments) => controls::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Kernels(arguments) => kernels::run(&arguments),

@@ -8,16 +8,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::ValueEnum;
+use countersign_kernels::DeviceProfile;
 use countersign_kernels::catalogue::KernelEntry;
+use countersign_kernels::engine::Policy;
 use countersign_kernels::env::Environment;
 use countersign_kernels::worker::Worker;
 use countersign_reports::{FindingReport, FindingStatus, Report, Timing, to_json};
 
-use super::PythonArgument;
 use super::console::{CaseProgress, Failure, print};
 use super::fuzz::{cores, known, watch_interrupts, write_report};
 use super::items::{self, Selection, TierName};
 use super::session::{self, AskWorker};
+use super::{ProfileArgument, PythonArgument};
 use crate::campaign::Subject;
 use crate::interpreter::InterpreterEngine;
 use crate::loaded::Loaded;
@@ -58,6 +60,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    profile: ProfileArgument,
+    #[command(flatten)]
     python: PythonArgument,
 }
 
@@ -75,6 +79,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let catalogue = session::catalogue()?;
     let known = known(&arguments.known)?;
     let Selection { items, left_out } = items::select(&arguments.cases, &catalogue, arguments.tier)?;
+    let profile = arguments.profile.profile;
+    if matches!(arguments.engine, EngineName::Interpreter) && profile != DeviceProfile::exact() {
+        let message = format!("JAX's interpreter computes as it does, not as {}", profile.name);
+        return Err(Failure::new(message, "leave out --profile, or run on the VM"));
+    }
+    let policy = Policy::of(profile);
     let environment = session::environment(arguments.python.python.clone())?;
     let interrupted = watch_interrupts()?;
     let jobs = match arguments.engine {
@@ -82,15 +92,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         EngineName::Interpreter => 1,
     };
     let started = Instant::now();
-    let mut replay = Replay::new(&known);
+    let mut replay = Replay::new(&known, profile.name);
     let mut kernels = Vec::new();
     let mut slowest: Slowest = None;
     for (kernel, mine) in items::by_kernel(&catalogue, &items) {
         match arguments.engine {
             EngineName::Vm => {
                 let loaded = items::load(&environment, kernel, &mine)?;
-                let coverage =
-                    replay_kernel(&mut replay, &loaded, &mine, &environment, jobs, interrupted, &mut slowest);
+                let coverage = replay_kernel(
+                    &mut replay,
+                    &loaded,
+                    &mine,
+                    &environment,
+                    jobs,
+                    &policy,
+                    interrupted,
+                    &mut slowest,
+                );
                 kernels.push(loaded.report(&coverage));
             }
             EngineName::Interpreter => interpret(&mut replay, kernel, &mine, &environment, interrupted)?,
@@ -130,13 +148,14 @@ fn replay_kernel(
     items: &[&Item],
     environment: &Environment,
     jobs: usize,
+    policy: &Policy,
     interrupted: &AtomicBool,
     slowest: &mut Slowest,
 ) -> Vec<Vec<u64>> {
     let mut validator = AskWorker::new(environment, loaded.kernel());
     let mut coverage = vec![Vec::new(); loaded.variants().len()];
     let mut progress = CaseProgress::new(items.len());
-    items::try_all(loaded, items, jobs, interrupted, &mut |item, tried| {
+    items::try_all(loaded, items, jobs, policy, interrupted, &mut |item, tried| {
         match tried {
             Ok(tried) => {
                 replay.add(item, tried.trial, &mut validator);
@@ -179,7 +198,13 @@ fn interpret(
         }
         let call = item.file.case.python_call(kernel, &item.variant);
         let mut engine = InterpreterEngine::new(&mut worker, call);
-        let trial = run_trial(Some(&mut engine), kernel, &item.variant, &item.file.case);
+        let trial = run_trial(
+            Some(&mut engine),
+            kernel,
+            &item.variant,
+            &item.file.case,
+            &Policy::of(DeviceProfile::exact()),
+        );
         replay.add(item, trial, &mut validator);
         progress.done(&item.name);
     }

@@ -105,7 +105,7 @@ pub fn generate_from(bytes: &[u8], kernel: &str, variants: &[Variant], only: Opt
 }
 
 /// Patterns that keep the contract; `normal` twice.
-const ORDINARY: [Pattern; 11] = {
+const ORDINARY: [Pattern; 13] = {
     let mut patterns = Pattern::ALL;
     let mut at = 0;
     while at < patterns.len() {

@@ -34,13 +34,17 @@ pub enum Pattern {
     Sink,
     /// Three quarters of all elements are zeros of either sign.
     SignedZeros,
+    /// Scores that rise (even seeds) or fall (odd seeds) with the position, so that every block rescales the sums.
+    Staircase,
+    /// Large norms whose products cancel: moderate scores out of sums some hundred times as large.
+    Cancelling,
     /// |q·k| (even seeds) or |v| (odd seeds) at and above 2^127: outside what f32 attention promises.
     Overflow,
 }
 
 impl Pattern {
     /// Every pattern.
-    pub const ALL: [Pattern; 11] = [
+    pub const ALL: [Pattern; 13] = [
         Pattern::Normal,
         Pattern::CommonOffset,
         Pattern::OneHotV,
@@ -51,6 +55,8 @@ impl Pattern {
         Pattern::Denormal,
         Pattern::Sink,
         Pattern::SignedZeros,
+        Pattern::Staircase,
+        Pattern::Cancelling,
         Pattern::Overflow,
     ];
 
@@ -67,6 +73,8 @@ impl Pattern {
             Pattern::Denormal => "denormal@1",
             Pattern::Sink => "sink@1",
             Pattern::SignedZeros => "signed-zeros@1",
+            Pattern::Staircase => "staircase@1",
+            Pattern::Cancelling => "cancelling@1",
             Pattern::Overflow => "overflow@1",
         }
     }
@@ -76,10 +84,11 @@ impl Pattern {
         Pattern::ALL.into_iter().find(|pattern| pattern.name() == name)
     }
 
-    /// Whether the pattern can do what it says with the variant's dtypes.
+    /// Whether the pattern can do what it says with the variant's dtypes and scales (which would move values out of its range).
     pub fn suits(self, variant: &Variant) -> bool {
         let wide = |dtype| matches!(dtype, DType::F32 | DType::Bf16);
-        self != Pattern::Overflow || wide(variant.q_dtype) && wide(variant.kv_dtype)
+        let unscaled = variant.options.k_scale.is_none() && variant.options.v_scale.is_none();
+        self != Pattern::Overflow || wide(variant.q_dtype) && wide(variant.kv_dtype) && unscaled
     }
 }
 
@@ -157,6 +166,10 @@ impl Source {
             }
             Pattern::Sink => row.iter_mut().zip(signs).for_each(|(x, sign)| *x = unit * (s.normal() + sign)),
             Pattern::SignedZeros => each(row, || zero_or(&mut s, 4.0 * unit)),
+            Pattern::Staircase => {
+                row.iter_mut().zip(signs).for_each(|(x, sign)| *x = unit * (0.1 * s.normal() + sign));
+            }
+            Pattern::Cancelling => pairs(row, &mut s, 16.0 * unit, 0.1 * unit, 1.0),
             Pattern::Overflow if self.seed.is_multiple_of(2) => {
                 row.iter_mut().zip(signs).for_each(|(x, sign)| *x = sign * huge(&mut s, 64));
             }
@@ -189,6 +202,16 @@ impl Source {
             }
             Pattern::Sink => each(row, || unit * s.normal()),
             Pattern::SignedZeros => each(row, || zero_or(&mut s, unit)),
+            Pattern::Staircase => {
+                // A step of 1.5 in the score.
+                let step = 1.5 * unit / (row.len() as f32).sqrt();
+                let height = if self.seed.is_multiple_of(2) { step } else { -step } * position as f32;
+                row.iter_mut().zip(signs).for_each(|(x, sign)| *x = height * sign + 0.1 * unit * s.normal());
+            }
+            Pattern::Cancelling => {
+                let large = if self.kv_dtype.is_float() { 16.0 } else { 2.0 };
+                pairs(row, &mut s, large * unit, 0.1 * unit, -1.0);
+            }
             Pattern::Overflow if self.seed.is_multiple_of(2) => {
                 row.iter_mut().zip(signs).for_each(|(x, sign)| *x = sign * huge(&mut s, 63));
             }
@@ -206,7 +229,9 @@ impl Source {
             | Pattern::CommonOffset
             | Pattern::Saturated
             | Pattern::NearCap
-            | Pattern::Sink => each(row, || unit * s.normal()),
+            | Pattern::Sink
+            | Pattern::Staircase
+            | Pattern::Cancelling => each(row, || unit * s.normal()),
             Pattern::OneHotV => one_hot(row, position, sequence * self.kv_heads + head, unit),
             Pattern::Tiny => each(row, || small(self.kv_dtype) * s.normal()),
             Pattern::Mixed => {
@@ -237,6 +262,16 @@ fn each(row: &mut [f32], mut value: impl FnMut() -> f32) {
 fn alternate(row: &mut [f32], s: &mut Stream, even: f32, odd: f32) {
     for (lane, x) in row.iter_mut().enumerate() {
         *x = s.normal() * if lane % 2 == 0 { even } else { odd };
+    }
+}
+
+/// Pairs of lanes: a large number and `sign` times the same, each with a little noise.
+fn pairs(row: &mut [f32], s: &mut Stream, large: f32, noise: f32, sign: f32) {
+    for pair in row.chunks_mut(2) {
+        let value = large * s.normal();
+        for (x, sign) in pair.iter_mut().zip([1.0, sign]) {
+            *x = sign * value + noise * s.normal();
+        }
     }
 }
 

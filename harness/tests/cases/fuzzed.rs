@@ -6,7 +6,7 @@ use countersign::fuzzing::{Fuzzer, decode};
 use countersign::known::KnownFile;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
-use countersign_kernels::engine::{Engine, EngineEnd, EngineRun};
+use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, Policy};
 use countersign_kernels::rpa::bind::Bound;
 use countersign_reference::Batch;
 
@@ -21,7 +21,7 @@ struct Endless {
 struct NeverEnds;
 
 impl Engine for NeverEnds {
-    fn run(&mut self, _: &Batch, _: &[Bound<'_>; 6]) -> EngineRun {
+    fn run(&mut self, _: &Batch, _: &[Bound<'_>; 6], _: &Policy) -> EngineRun {
         EngineRun { output: None, undefined: Vec::new(), end: EngineEnd::OutOfFuel, fuel_used: 0 }
     }
 

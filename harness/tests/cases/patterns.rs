@@ -112,6 +112,9 @@ fn scores_have_the_magnitude_that_the_pattern_promises() {
     assert!((40.0..90.0).contains(&deviation(Pattern::Saturated)), "{:?}", scores(Pattern::Saturated));
     assert!((30.0..65.0).contains(&deviation(Pattern::NearCap)), "{:?}", scores(Pattern::NearCap));
     assert!(deviation(Pattern::Tiny) < 1e-9, "{:?}", scores(Pattern::Tiny));
+    // 1.5 times the deviation of the positions 1 to 32.
+    assert!((12.0..16.0).contains(&deviation(Pattern::Staircase)), "{:?}", scores(Pattern::Staircase));
+    assert!((1.0..6.0).contains(&deviation(Pattern::Cancelling)), "{:?}", scores(Pattern::Cancelling));
     let (mean, deviation) = scores(Pattern::CommonOffset);
     assert!((150.0..220.0).contains(&mean) && (1.0..6.0).contains(&deviation), "{mean} {deviation}");
 }

@@ -133,6 +133,25 @@ fn fuzz_from_an_empty_directory_leaves_report_log_and_findings() {
 }
 
 #[test]
+fn a_profile_is_used_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["fuzz", "--cases", "60", "--only", "kept", "--profile", "v5e", "--json"];
+    let output = countersign(folder.path(), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["profile"], "v5e@1");
+    assert!(document["summary"]["largest_r"].as_f64().unwrap() <= 1.0);
+    let log = std::fs::read_to_string(folder.path().join("countersign/events.jsonl")).unwrap();
+    let started: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!(started["profile"], "v5e@1");
+
+    let output = countersign(folder.path(), &["replay", "builtin", "--profile", "v6e@1", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["profile"], "v6e@1");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}
+
+#[test]
 fn usage_and_input_errors_end_with_two_and_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("bad.toml"), "[case]\nversion = 1\nkernle = \"jax-rpa\"\n").unwrap();
@@ -143,6 +162,8 @@ fn usage_and_input_errors_end_with_two_and_a_remedy() {
         &["fuzz", "--variant", "no-such"],
         &["fuzz", "--kernel", "no-such"],
         &["fuzz", "--python", "no-such"],
+        &["fuzz", "--profile", "v9"],
+        &["replay", "builtin", "--engine", "interpreter", "--profile", "v5e"],
     ] {
         let output = countersign(folder.path(), arguments);
         let text = text(&output);

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use countersign::campaign::{Observer, Plan, Totals, run};
 use countersign::known::KnownFile;
 use countersign_dtype::DType;
+use countersign_kernels::engine::Policy;
 use countersign_mosaic::ir::{Attribute, Module, Op, Region, Type, ValueId};
 
 use crate::{Deaf, Kernel, real};
@@ -39,7 +40,8 @@ impl Observer for UntilNew<'_> {
 
 fn must_be_found(name: &str, edit: impl Fn(&mut Module) -> bool) {
     let (kernel, known) = (Kernel::edited(edit), KnownFile::builtin().unwrap());
-    let plan = Plan { seed: 1, cases: Some(CASES), jobs: 2, only: None, known: &known };
+    let plan =
+        Plan { seed: 1, cases: Some(CASES), jobs: 2, only: None, policy: Policy::default(), known: &known };
     let found = AtomicBool::new(false);
     let mut until = UntilNew { found: &found, report: String::new() };
     run(&kernel, &plan, &|| !found.load(Ordering::Relaxed), &mut until);
@@ -251,7 +253,8 @@ fn replace(op: &mut Op, old: ValueId, new: ValueId) {
 #[test]
 fn the_unedited_kernel_shows_nothing_new() {
     let known = KnownFile::builtin().unwrap();
-    let plan = Plan { seed: 1, cases: Some(CASES), jobs: 2, only: None, known: &known };
+    let plan =
+        Plan { seed: 1, cases: Some(CASES), jobs: 2, only: None, policy: Policy::default(), known: &known };
     let totals = run(&Kernel::unedited(), &plan, &|| true, &mut Deaf);
     let new: Vec<String> = totals
         .findings

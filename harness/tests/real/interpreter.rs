@@ -19,7 +19,7 @@ use countersign::generate::generate;
 use countersign::payload::Pattern;
 use countersign_dtype::{Array, DType};
 use countersign_kernels::call::Call;
-use countersign_kernels::engine::EngineEnd;
+use countersign_kernels::engine::{EngineEnd, Policy};
 use countersign_kernels::rpa::bind::{Role, bind};
 use countersign_kernels::rpa::contract::Keeping;
 use countersign_kernels::rpa::facts;
@@ -66,7 +66,7 @@ fn kept_cases_agree_within_the_bound() {
             generate(40, index as u64, &real.kernel.id, std::slice::from_ref(variant), Some(Keeping::Kept));
         let batch = generated.case.batch(variant).unwrap();
         let bound = bind(variant, &batch);
-        let run = kernel.engine(position).run(&batch, &bound);
+        let run = kernel.engine(position).run(&batch, &bound, &Policy::default());
         assert_eq!(run.end, EngineEnd::Finished, "case {index}");
         let vm = run.output.unwrap();
 

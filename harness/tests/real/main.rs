@@ -5,11 +5,13 @@
 #![allow(clippy::unwrap_used, reason = "in tests a failed step is a failed test")]
 
 mod command;
+mod controls;
 mod edits;
 mod interpreter;
 mod killed;
 mod sentinels;
 mod shapes;
+mod teeth;
 mod threads;
 mod unpinned;
 

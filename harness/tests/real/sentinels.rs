@@ -3,7 +3,7 @@
 
 use countersign::campaign::Subject;
 use countersign::generate::generate;
-use countersign_kernels::engine::EngineEnd;
+use countersign_kernels::engine::{EngineEnd, Policy};
 use countersign_kernels::rpa::bind::{Role, bind, owned_output};
 use countersign_kernels::rpa::contract::Keeping;
 
@@ -30,7 +30,7 @@ fn what_an_integer_cache_holds_elsewhere_changes_no_owned_bit() {
                 for element in sentinel.iter().flat_map(|_| undefined.iter().cloned()).flatten() {
                     batch.kv_pages.set_f32(element, sentinel.unwrap_or_default());
                 }
-                let run = engine.run(&batch, &bind(variant, &batch));
+                let run = engine.run(&batch, &bind(variant, &batch), &Policy::default());
                 assert_eq!(run.end, EngineEnd::Finished, "{}, case {index}", variant.name);
                 let output = run.output.unwrap();
                 let owned = owned_output(variant, &batch.metadata);

@@ -16,6 +16,7 @@ pub use fault::{Fault, FaultClass};
 pub use machine::{BindError, End, Machine, Operand, Output, OutputSpec, Policy, Returned, Run};
 pub use mem::DmaOrder;
 pub use op::known_ops;
+pub use ops::arithmetic::{Arithmetic, ErrorSign, FunctionErrors};
 pub use ops::matmul::MatmulMode;
 pub use parse::{ParseError, parse};
 pub use program::{CoverageKind, CoveragePoint, LowerError, Program, Site, Unsupported};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use countersign_dtype::{Array, DType};
 use countersign_mosaic::ir::MemorySpace;
 use countersign_mosaic::{
-    DmaOrder, End, Fault, FaultClass, Machine, MatmulMode, Operand, OutputSpec, Policy,
+    Arithmetic, DmaOrder, End, Fault, FaultClass, Machine, Operand, OutputSpec, Policy,
 };
 use countersign_mosaic::{Program, parse};
 
@@ -100,7 +100,7 @@ fn run(
         Operand { label: "pages", array: &hbm, undefined: &[] },
     ];
     let spec = OutputSpec { dtype: DType::F32, shape: vec![2, 8] };
-    let policy = Policy { dma, matmul: MatmulMode::Exact, fuel };
+    let policy = Policy { dma, arithmetic: Arithmetic::default(), fuel };
     let run = machine.run(&operands, &[spec], &policy).unwrap();
     let output = &run.outputs[0];
     Outcome { end: run.end, first: output.array.get_f32(0), undefined: output.undefined.clone() }

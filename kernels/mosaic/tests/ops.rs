@@ -10,6 +10,8 @@
 //! // out of fuel                        the run never ends by itself
 //! // refused: a word of the reason      the program isn't lowered
 //! // matmul: bf16x1                     the policy for f32 matmuls, `exact` where nothing is said
+//! // denormals: flushed                 they are kept where nothing is said
+//! // errors: 116 up                     exp, tanh and division err by so many units of 2^-23, `up` or `down`
 //! ```
 //!
 //! A decimal number must be one of its type; `0x` gives bits; `~` allows two units in the last place of an f32; `nan` is any
@@ -26,7 +28,8 @@ use countersign_dtype::{
     Array, DType, bf16_bits_to_f32, f8e4m3fn_bits_to_f32, f8e5m2_bits_to_f32, f16_bits_to_f32, round_to,
 };
 use countersign_mosaic::{
-    DmaOrder, End, Machine, MatmulMode, Operand, Policy, Program, Returned, known_ops, parse,
+    Arithmetic, DmaOrder, End, ErrorSign, FunctionErrors, Machine, MatmulMode, Operand, Policy, Program,
+    Returned, known_ops, parse,
 };
 
 const ORDERS: [DmaOrder; 4] = [DmaOrder::Late, DmaOrder::Eager, DmaOrder::Seeded(1), DmaOrder::Seeded(2)];
@@ -48,7 +51,7 @@ struct Case {
     fault: Option<(String, String)>,
     out_of_fuel: bool,
     refused: Option<String>,
-    matmul: MatmulMode,
+    arithmetic: Arithmetic,
 }
 
 /// The f32 bits, or the sign-extended integer, that `bits` of `dtype` mean.
@@ -132,6 +135,17 @@ fn operand(text: &str) -> Result<(Array, Vec<Range<usize>>), String> {
     Ok((array, undefined))
 }
 
+/// `116 up`: the same error for every function.
+fn errors(text: &str) -> Result<FunctionErrors, String> {
+    let (ulp, sign) = match text.split_once(' ') {
+        Some((ulp, "up")) => (ulp, ErrorSign::Up),
+        Some((ulp, "down")) => (ulp, ErrorSign::Down),
+        _ => return Err(format!("`{text}` is no `ulps up` or `ulps down`")),
+    };
+    let ulp: f64 = ulp.parse().map_err(|_| format!("`{ulp}` is no number of ulps"))?;
+    Ok(FunctionErrors { exp_ulp: ulp, tanh_ulp: ulp, div_ulp: ulp, sign })
+}
+
 /// Stores an integer of up to 32 bits, two to a byte where it has four.
 fn store(bytes: &mut [u8], bits: usize, index: usize, value: u32) {
     if bits == 4 {
@@ -165,7 +179,11 @@ fn directives(text: &str) -> Result<Case, String> {
         } else if line == "out of fuel" {
             case.out_of_fuel = true;
         } else if line == "matmul: bf16x1" {
-            case.matmul = MatmulMode::Bf16x1;
+            case.arithmetic.matmul = MatmulMode::Bf16x1;
+        } else if line == "denormals: flushed" {
+            case.arithmetic.flush_denormals = true;
+        } else if let Some(rest) = line.strip_prefix("errors: ") {
+            case.arithmetic.errors = Some(errors(rest)?);
         }
     }
     let ends = [!case.expected.is_empty(), case.fault.is_some(), case.refused.is_some(), case.out_of_fuel];
@@ -246,7 +264,7 @@ fn run(text: &str) -> Result<(), String> {
         .collect();
     let mut machine = Machine::new(program);
     for dma in ORDERS {
-        let policy = Policy { dma, matmul: case.matmul, fuel: 100_000 };
+        let policy = Policy { dma, arithmetic: case.arithmetic, fuel: 100_000 };
         let run = machine.run(&operands, &[], &policy).map_err(|error| error.to_string())?;
         let outcome = match (&run.end, &case.fault) {
             (End::Finished, None) if !case.out_of_fuel => compare(&case, &machine.returned()),

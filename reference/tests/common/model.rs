@@ -84,15 +84,11 @@ impl Machine {
     }
 
     fn exp(&mut self, x: f32) -> f32 {
-        if x == 0.0 {
-            return 1.0;
-        }
         self.skewed(f64::from(x).exp(), self.model.profile.exp_ulp, || libm::expf(x))
     }
 
     fn tanh(&mut self, x: f32) -> f32 {
-        let result = self.skewed(f64::from(x).tanh(), self.model.profile.tanh_ulp, || libm::tanhf(x));
-        result.clamp(-1.0, 1.0)
+        self.skewed(f64::from(x).tanh(), self.model.profile.tanh_ulp, || libm::tanhf(x))
     }
 
     fn div(&mut self, x: f32, y: f32) -> f32 {
@@ -232,8 +228,11 @@ impl Model {
                     let slot = page as usize * shape.page_size + key % shape.page_size;
                     let first = ((slot * shape.kv_heads + kv_head) * 2 + v) * head_dim;
                     let stored = kv[first..first + head_dim].iter();
-                    let scaled =
-                        |&value: &f32| scale.map_or(value, |scale| round_to(batch.q.dtype, value * scale));
+                    let scaled = |&value: &f32| {
+                        scale.map_or(value, |scale| {
+                            round_to(batch.q.dtype, machine.flush(machine.flush(value) * scale))
+                        })
+                    };
                     stored.map(scaled).collect()
                 };
                 let keys: Vec<_> = (0..kv_len).map(|key| vector(key, 0, options.k_scale)).collect();

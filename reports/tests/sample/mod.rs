@@ -18,6 +18,7 @@ pub(crate) fn sample() -> Report {
         schema_version: SCHEMA_VERSION,
         tool: "countersign 0.1.0".into(),
         command: "fuzz".into(),
+        profile: Some("v5e@1".into()),
         exit_code: 1,
         summary: Summary {
             cases: 10,

@@ -12,6 +12,7 @@ use super::super::{PythonArgument, session};
 use crate::corpus::{Expect, Origin, expectation, free_name, name_for, same_case, slug};
 use crate::replay::Item;
 use crate::trial::Trial;
+use countersign_kernels::engine::Policy;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,7 +96,9 @@ fn try_one(
     let environment = session::environment(python)?;
     let loaded = items::load(&environment, kernel, &[item])?;
     let mut outcome = None;
-    items::try_all(&loaded, &[item], 1, &AtomicBool::new(false), &mut |_, tried| outcome = Some(tried));
+    items::try_all(&loaded, &[item], 1, &Policy::default(), &AtomicBool::new(false), &mut |_, tried| {
+        outcome = Some(tried)
+    });
     match outcome {
         Some(Ok(Tried { trial: Ok(trial), .. })) => Ok(trial),
         Some(Ok(Tried { trial: Err(error), .. })) => {

@@ -14,6 +14,7 @@ use super::super::session;
 use crate::case::CaseError;
 use crate::corpus::{self, CorpusFile, expectation};
 use crate::replay::Item;
+use countersign_kernels::engine::Policy;
 
 /// Arguments of `corpus make`.
 #[derive(Debug, clap::Args)]
@@ -38,11 +39,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let items: Vec<&Item> = items.iter().collect();
     let loaded = items::load(&session::environment(None)?, kernel, &items)?;
     let mut expects = Vec::new();
-    items::try_all(&loaded, &items, cores(), &AtomicBool::new(false), &mut |item, tried| {
-        let expect =
-            tried.and_then(|Tried { trial, .. }| expectation(&trial.map_err(|error| error.to_string())?));
-        expects.push(expect.map_err(|why| format!("{}: {why}", item.name)));
-    });
+    items::try_all(
+        &loaded,
+        &items,
+        cores(),
+        &Policy::default(),
+        &AtomicBool::new(false),
+        &mut |item, tried| {
+            let expect =
+                tried.and_then(|Tried { trial, .. }| expectation(&trial.map_err(|error| error.to_string())?));
+            expects.push(expect.map_err(|why| format!("{}: {why}", item.name)));
+        },
+    );
     for ((_, file), expect) in files.iter_mut().zip(expects) {
         file.expect = Some(expect.map_err(|why| Failure::new(why, "a seed must run"))?);
     }

@@ -15,6 +15,7 @@ use crate::corpus::{Verdict, Worth, prune};
 use crate::judge::judge;
 use crate::replay::Item;
 use crate::trial::{Conduct, Trial};
+use countersign_kernels::engine::Policy;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,7 +61,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     for (kernel, mine) in items::by_kernel(&catalogue, &items) {
         let loaded = items::load(&environment, kernel, &mine)?;
         let mut progress = CaseProgress::new(mine.len());
-        items::try_all(&loaded, &mine, cores(), interrupted, &mut |item, tried| {
+        items::try_all(&loaded, &mine, cores(), &Policy::default(), interrupted, &mut |item, tried| {
             match worth(item, tried) {
                 Ok(worth) => worths.push(worth),
                 Err(why) => untried.push(format!("{}: {why}", item.name)),

@@ -5,6 +5,7 @@
 
 use crate::fault::{FaultClass, Stop, Trap};
 use crate::mem::View;
+use crate::ops::arithmetic::Arithmetic;
 use crate::ops::scalar::{Binary, Unary};
 use crate::program::{Block, Inst, Kind, Slot};
 use crate::value::{Dims, MAX_RANK, Scalar};
@@ -69,15 +70,19 @@ impl Machine {
             Kind::Unary { steps, a } => match &self.cells[*a as usize] {
                 Cell::Vector(_) => self.vector_unary(inst.out, steps, *a),
                 _ => {
-                    let value = steps.iter().fold(self.scalar(*a), |value, step| unary(*step, value));
+                    let arithmetic = &self.policy.arithmetic;
+                    let value =
+                        steps.iter().fold(self.scalar(*a), |value, step| unary(*step, value, arithmetic));
                     self.set(inst.out, Cell::Scalar(value));
                 }
             },
             Kind::Binary { op, a, b, then } => match &self.cells[*a as usize] {
                 Cell::Vector(_) => self.vector_binary(inst.out, *op, *a, *b, *then)?,
                 _ => {
-                    let value = binary(*op, self.scalar(*a), self.scalar(*b))?;
-                    self.set(inst.out, Cell::Scalar(then.map_or(value, |then| unary(then, value))));
+                    let arithmetic = &self.policy.arithmetic;
+                    let value = binary(*op, self.scalar(*a), self.scalar(*b), arithmetic)?;
+                    let value = then.map_or(value, |then| unary(then, value, arithmetic));
+                    self.set(inst.out, Cell::Scalar(value));
                 }
             },
             Kind::Select { condition, on, off } => self.select(inst.out, *condition, *on, *off),
@@ -191,8 +196,9 @@ impl Machine {
 }
 
 /// Applies a lane function to a scalar with its definedness.
-pub(super) fn unary(op: Unary, a: Scalar) -> Scalar {
-    Scalar { bits: op.lane(a.bits), undefined: if a.is_defined() { 0 } else { unary_mask(op, a.undefined) } }
+fn unary(op: Unary, a: Scalar, arithmetic: &Arithmetic) -> Scalar {
+    let undefined = if a.is_defined() { 0 } else { unary_mask(op, a.undefined) };
+    Scalar { bits: arithmetic.unary(op, a.bits), undefined }
 }
 
 /// Undefined bits of a result: moved along by widening, narrowing and bit casts, spread over all bits by arithmetic.
@@ -234,7 +240,7 @@ pub(super) fn spread(mask: u32) -> u32 {
     u32::from(mask != 0).wrapping_neg()
 }
 
-fn binary(op: Binary, a: Scalar, b: Scalar) -> Result<Scalar, Trap> {
+fn binary(op: Binary, a: Scalar, b: Scalar, arithmetic: &Arithmetic) -> Result<Scalar, Trap> {
     if matches!(op, Binary::DivSI | Binary::RemSI) && a.is_defined() && b.is_defined() {
         check_division(a.bits, b.bits)?;
     }
@@ -243,7 +249,7 @@ fn binary(op: Binary, a: Scalar, b: Scalar) -> Result<Scalar, Trap> {
     } else {
         binary_mask(op, (a.bits, a.undefined), (b.bits, b.undefined))
     };
-    Ok(Scalar { bits: op.lane(a.bits, b.bits), undefined })
+    Ok(Scalar { bits: arithmetic.binary(op, a.bits, b.bits), undefined })
 }
 
 /// Undefined bits of a result, given lanes and undefined bits of the operands.

@@ -14,7 +14,7 @@ use countersign_dtype::{Array, DType};
 
 use crate::fault::{Fault, Stop, Trap};
 use crate::mem::{DmaOrder, Memory, View};
-use crate::ops::matmul::MatmulMode;
+use crate::ops::arithmetic::Arithmetic;
 use crate::program::Program;
 use crate::value::{Pool, Scalar, Vector};
 
@@ -39,12 +39,12 @@ pub struct OutputSpec {
 }
 
 /// What a run is free to choose, made a choice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policy {
     /// When pending copies land.
     pub dma: DmaOrder,
-    /// How f32 matmuls take their operands.
-    pub matmul: MatmulMode,
+    /// How f32 arithmetic is done.
+    pub arithmetic: Arithmetic,
     /// Ops that may be executed before the run counts as a hang.
     pub fuel: u64,
 }
@@ -142,7 +142,7 @@ pub struct Machine {
 impl Machine {
     /// A machine for `program`.
     pub fn new(program: Arc<Program>) -> Machine {
-        let policy = Policy { dma: DmaOrder::Late, matmul: MatmulMode::Exact, fuel: 0 };
+        let policy = Policy { dma: DmaOrder::Late, arithmetic: Arithmetic::default(), fuel: 0 };
         Machine {
             cells: vec![Cell::Empty; program.slots],
             coverage: vec![0; program.points.len().div_ceil(64)],

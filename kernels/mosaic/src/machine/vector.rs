@@ -36,7 +36,7 @@ impl Machine {
     pub(super) fn vector_unary(&mut self, out: Slot, steps: &[Unary], a: Slot) {
         let mut vector = self.vector_of(a);
         for &step in steps {
-            let lanes = step.grid(&mut self.pool, &vector.lanes);
+            let lanes = self.policy.arithmetic.unary_grid(step, &vector.lanes, &mut self.pool);
             let undefined = vector
                 .undefined
                 .as_ref()
@@ -68,7 +68,7 @@ impl Machine {
             }
             pool.give(bad.lanes);
         }
-        let mut lanes = op.grid(pool, &a.lanes, &b.lanes);
+        let mut lanes = self.policy.arithmetic.binary_grid(op, &a.lanes, &b.lanes, pool);
         let mut undefined = match (&a.undefined, &b.undefined) {
             (None, None) => None,
             (ua, ub) => {
@@ -164,14 +164,16 @@ impl Machine {
             }
             Kind::Reduce { reduction, a, accumulator, from, to } => {
                 let (a, accumulator) = (self.vector_of(*a), self.vector_of(*accumulator));
-                let result = reduce::last(*reduction, &a, &accumulator, from, to, &mut self.pool);
+                let flush = self.policy.arithmetic.flush_denormals;
+                let result = reduce::last(*reduction, &a, &accumulator, from, to, flush, &mut self.pool);
                 a.recycle(&mut self.pool);
                 self.put(inst.out, result);
             }
             Kind::Matmul(op) => {
                 let (lhs, rhs) = (self.vector_of(op.lhs), self.vector_of(op.rhs));
                 let accumulator = self.vector_of(op.accumulator);
-                let result = matmul::matmul(op, &lhs, &rhs, &accumulator, self.policy.matmul, &mut self.pool);
+                let arithmetic = &self.policy.arithmetic;
+                let result = matmul::matmul(op, &lhs, &rhs, &accumulator, arithmetic, &mut self.pool);
                 lhs.recycle(&mut self.pool);
                 rhs.recycle(&mut self.pool);
                 self.put(inst.out, result);

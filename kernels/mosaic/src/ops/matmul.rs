@@ -3,11 +3,13 @@
 //! Invariant: each element is one chain of fused multiply-adds, k ascending, starting from the accumulator; so the result
 //! doesn't depend on vector width. `f32::mul_add` is exact everywhere (in software where the hardware has none); on
 //! x86-64 the same code is compiled a second time with AVX2 and FMA and chosen at run time. An undefined operand lane
-//! makes its whole row or column undefined: 0 times undefined is undefined, as 0 times NaN is NaN on hardware.
+//! makes its whole row or column undefined: 0 times undefined is undefined, as 0 times NaN is NaN on hardware. Where
+//! denormals flush, operands do on their way in (before they are rounded) and the sum does after every step.
 
 use crate::program::Matmul;
 use crate::value::{Grid, Pool, Vector};
 
+use super::arithmetic::{Arithmetic, flushed};
 use super::scalar::Unary;
 
 /// How f32 operands enter a product. Narrower operands are always exact.
@@ -26,15 +28,19 @@ pub(crate) fn matmul(
     lhs: &Vector,
     rhs: &Vector,
     accumulator: &Vector,
-    mode: MatmulMode,
+    arithmetic: &Arithmetic,
     pool: &mut Pool,
 ) -> Vector {
-    let round = mode == MatmulMode::Bf16x1 && !op.exact;
+    let round = arithmetic.matmul == MatmulMode::Bf16x1 && !op.exact;
+    let flush = arithmetic.flush_denormals;
     let (rows, columns, depth) = (op.to.get(0), op.to.get(1), op.lhs_dims.get(op.lhs_contracts));
     let mut prepare = |grid: &Grid, dims, integers: bool, transpose: bool| {
         let mut full = grid.expand(dims, pool);
         if integers {
             full = Unary::IntToFloat.grid(pool, &full);
+        }
+        if flush {
+            full = flushed_grid(&full, pool);
         }
         if round {
             full = Unary::RoundBf16.grid(pool, &full);
@@ -43,18 +49,30 @@ pub(crate) fn matmul(
     };
     let a = prepare(&lhs.lanes, &op.lhs_dims, op.lhs_integers, op.lhs_contracts == 0);
     let b = prepare(&rhs.lanes, &op.rhs_dims, op.rhs_integers, op.rhs_contracts == 1);
-    let start = accumulator.lanes.expand(&op.to, pool);
+    let mut start = accumulator.lanes.expand(&op.to, pool);
+    if flush {
+        start = flushed_grid(&start, pool);
+    }
     let mut out = pool.take(op.to.len());
     out.copy_from_slice(&start.lanes);
     {
         let (a, b) = (bytemuck::cast_slice(&a.lanes[..]), bytemuck::cast_slice(&b.lanes[..]));
-        product(a, b, bytemuck::cast_slice_mut(&mut out), rows, columns, depth);
+        let c = bytemuck::cast_slice_mut(&mut out);
+        if flush {
+            product::<true>(a, b, c, rows, columns, depth);
+        } else {
+            product::<false>(a, b, c, rows, columns, depth);
+        }
     }
     for grid in [a, b, start] {
         pool.give(grid.lanes);
     }
     let undefined = undefined(op, lhs, rhs, accumulator, pool);
     Vector { lanes: Grid::new(op.to, out), undefined }
+}
+
+fn flushed_grid(grid: &Grid, pool: &mut Pool) -> Grid {
+    grid.map(pool, |lane| flushed(f32::from_bits(lane)).to_bits())
 }
 
 fn undefined(op: &Matmul, lhs: &Vector, rhs: &Vector, accumulator: &Vector, pool: &mut Pool) -> Option<Grid> {
@@ -116,28 +134,42 @@ fn transposed(grid: &Grid, rows: usize, columns: usize, pool: &mut Pool) -> Grid
     Grid::new(dims, out)
 }
 
-/// `c += a b` for row-major `a [rows, depth]`, `b [depth, columns]`, `c [rows, columns]`.
-fn product(a: &[f32], b: &[f32], c: &mut [f32], rows: usize, columns: usize, depth: usize) {
+/// `c += a b` for row-major `a [rows, depth]`, `b [depth, columns]`, `c [rows, columns]`; with `FLUSH`, denormal sums become 0.
+fn product<const FLUSH: bool>(
+    a: &[f32],
+    b: &[f32],
+    c: &mut [f32],
+    rows: usize,
+    columns: usize,
+    depth: usize,
+) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
         #[target_feature(enable = "avx2,fma")]
-        fn wide(a: &[f32], b: &[f32], c: &mut [f32], rows: usize, columns: usize, depth: usize) {
-            tiled(a, b, c, rows, columns, depth);
+        fn wide<const FLUSH: bool>(
+            a: &[f32],
+            b: &[f32],
+            c: &mut [f32],
+            rows: usize,
+            columns: usize,
+            depth: usize,
+        ) {
+            tiled::<FLUSH>(a, b, c, rows, columns, depth);
         }
         // SAFETY: the two features that `wide` is compiled for were detected on this processor just above; the function
         // is safe code otherwise.
         #[allow(unsafe_code)]
         unsafe {
-            wide(a, b, c, rows, columns, depth);
+            wide::<FLUSH>(a, b, c, rows, columns, depth);
         }
         return;
     }
-    tiled(a, b, c, rows, columns, depth);
+    tiled::<FLUSH>(a, b, c, rows, columns, depth);
 }
 
 /// Register tiles of 4 rows by 16 columns; the edges element by element. Every element's chain is the same.
 #[inline(always)]
-fn tiled(a: &[f32], b: &[f32], c: &mut [f32], rows: usize, columns: usize, depth: usize) {
+fn tiled<const FLUSH: bool>(a: &[f32], b: &[f32], c: &mut [f32], rows: usize, columns: usize, depth: usize) {
     const R: usize = 4;
     const C: usize = 16;
     let (full_rows, full_columns) = (rows / R * R, columns / C * C);
@@ -154,7 +186,7 @@ fn tiled(a: &[f32], b: &[f32], c: &mut [f32], rows: usize, columns: usize, depth
                 for (i, line) in tile.iter_mut().enumerate() {
                     let left = a[(row + i) * depth + k];
                     for (sum, &right) in line.iter_mut().zip(right) {
-                        *sum = left.mul_add(right, *sum);
+                        *sum = step::<FLUSH>(left, right, *sum);
                     }
                 }
             }
@@ -164,12 +196,19 @@ fn tiled(a: &[f32], b: &[f32], c: &mut [f32], rows: usize, columns: usize, depth
             }
         }
     }
-    edge(a, b, c, 0..full_rows, full_columns..columns, columns, depth);
-    edge(a, b, c, full_rows..rows, 0..columns, columns, depth);
+    edge::<FLUSH>(a, b, c, 0..full_rows, full_columns..columns, columns, depth);
+    edge::<FLUSH>(a, b, c, full_rows..rows, 0..columns, columns, depth);
+}
+
+/// One link of a chain.
+#[inline(always)]
+fn step<const FLUSH: bool>(left: f32, right: f32, sum: f32) -> f32 {
+    let sum = left.mul_add(right, sum);
+    if FLUSH { flushed(sum) } else { sum }
 }
 
 #[inline(always)]
-fn edge(
+fn edge<const FLUSH: bool>(
     a: &[f32],
     b: &[f32],
     c: &mut [f32],
@@ -184,7 +223,7 @@ fn edge(
             let right = &b[k * width + columns.start..k * width + columns.end];
             let sums = &mut c[row * width + columns.start..row * width + columns.end];
             for (sum, &right) in sums.iter_mut().zip(right) {
-                *sum = left.mul_add(right, *sum);
+                *sum = step::<FLUSH>(left, right, *sum);
             }
         }
     }
@@ -194,21 +233,36 @@ fn edge(
 mod tests {
     use super::*;
 
-    #[test]
-    fn tiles_edges_and_dispatch_agree_to_the_bit_with_the_plain_chain() {
+    /// `scale` moves the products towards denormals.
+    fn check<const FLUSH: bool>(scale: f32) -> bool {
+        let mut flushes = false;
         for (rows, columns, depth) in [(1, 1, 1), (4, 16, 7), (5, 17, 32), (9, 40, 128), (16, 2, 128)] {
             let value = |i: usize| ((i * 2_654_435_761) % 1000) as f32 / 997.0 - 0.5;
-            let a: Vec<f32> = (0..rows * depth).map(value).collect();
+            let a: Vec<f32> = (0..rows * depth).map(|i| value(i) * scale).collect();
             let b: Vec<f32> = (0..depth * columns).map(|i| value(i + 17)).collect();
-            let mut c = vec![0.25; rows * columns];
-            product(&a, &b, &mut c, rows, columns, depth);
+            let start = 0.25 * scale;
+            let mut c = vec![start; rows * columns];
+            product::<FLUSH>(&a, &b, &mut c, rows, columns, depth);
             for row in 0..rows {
                 for column in 0..columns {
-                    let chain = (0..depth)
-                        .fold(0.25f32, |sum, k| a[row * depth + k].mul_add(b[k * columns + column], sum));
+                    let chain = (0..depth).fold(start, |sum, k| {
+                        let sum = a[row * depth + k].mul_add(b[k * columns + column], sum);
+                        flushes |= sum.is_subnormal();
+                        if FLUSH && sum.is_subnormal() { 0.0 * sum } else { sum }
+                    });
                     assert_eq!(c[row * columns + column].to_bits(), chain.to_bits());
                 }
             }
+        }
+        flushes
+    }
+
+    #[test]
+    fn tiles_edges_and_dispatch_agree_to_the_bit_with_the_plain_chain() {
+        for scale in [1.0, f32::MIN_POSITIVE * 4.0] {
+            check::<false>(scale);
+            let flushes = check::<true>(scale);
+            assert_eq!(flushes, scale < 1.0, "the test must meet denormal sums");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Value functions of the ops: lanes in, lanes out, no memory.
 
+pub(crate) mod arithmetic;
 pub(crate) mod matmul;
 pub(crate) mod reduce;
 pub(crate) mod scalar;

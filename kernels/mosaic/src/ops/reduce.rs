@@ -2,11 +2,12 @@
 //!
 //! Invariant: the order of a sum is fixed: eight partial sums (lane i goes to i mod 8, ascending), folded as
 //! ((0+4)+(2+6)) + ((1+5)+(3+7)), then added to the accumulator. MLIR leaves the order open; this one vectorises and has
-//! the smaller error bound. An undefined lane makes its row's result undefined.
+//! the smaller error bound. Where denormals flush, lanes and partial sums do. An undefined lane makes its row's result undefined.
 
 use crate::program::Reduction;
 use crate::value::{Dims, Grid, Pool, Vector};
 
+use super::arithmetic::flushed;
 use super::scalar::maximum;
 
 /// Reduces `a` of shape `from` over its last dimension onto `accumulator` of shape `to`.
@@ -16,6 +17,7 @@ pub(crate) fn last(
     accumulator: &Vector,
     from: &Dims,
     to: &Dims,
+    flush: bool,
     pool: &mut Pool,
 ) -> Vector {
     let width = from.last();
@@ -26,7 +28,8 @@ pub(crate) fn last(
         out.iter_mut().zip(full.lanes.chunks_exact(width.max(1))).zip(start.lanes.iter())
     {
         *slot = match reduction {
-            Reduction::AddF => (sum(row) + f32::from_bits(start)).to_bits(),
+            Reduction::AddF if flush => sum(row, f32::from_bits(start), flushed).to_bits(),
+            Reduction::AddF => sum(row, f32::from_bits(start), |value| value).to_bits(),
             Reduction::MaximumF => row.iter().fold(start, |best, &lane| maximum(best, lane)),
         };
     }
@@ -51,17 +54,20 @@ pub(crate) fn last(
     Vector { lanes: Grid::new(*to, out), undefined }
 }
 
-fn sum(row: &[u32]) -> f32 {
+/// `start` plus the row; `rounded` is applied to every operand and result.
+#[inline(always)]
+fn sum(row: &[u32], start: f32, rounded: impl Fn(f32) -> f32) -> f32 {
+    let add = |a, b| rounded(a + b);
     let mut parts = [0.0f32; 8];
     let (chunks, rest) = row.as_chunks::<8>();
     for chunk in chunks {
         for (part, &lane) in parts.iter_mut().zip(chunk) {
-            *part += f32::from_bits(lane);
+            *part = add(*part, rounded(f32::from_bits(lane)));
         }
     }
     for (part, &lane) in parts.iter_mut().zip(rest) {
-        *part += f32::from_bits(lane);
+        *part = add(*part, rounded(f32::from_bits(lane)));
     }
     let [a, b, c, d, e, f, g, h] = parts;
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
+    add(add(add(add(a, e), add(c, g)), add(add(b, f), add(d, h))), rounded(start))
 }

@@ -26,3 +26,23 @@
   %c = "arith.addf"(%u, %b) {fastmath = #arith.fastmath<none>} : (vector<4xf32>, vector<4xf32>) -> vector<4xf32>
   "func.return"(%c) : (vector<4xf32>) -> ()
 }) {scratch_operands = 1 : i64, sym_name = "main"} : () -> ()
+// -----
+// Where denormals flush, a denormal operand is a zero of its sign, and so is a denormal result.
+// denormals: flushed
+// expect 0: f32 0.0 0x00800000 0.0 -0.0 3.0
+"func.func"() ({
+  %a = "arith.constant"() {value = dense<[0x00000001, 0x00800000, 0x00800001, 0x80000001, 1.0]> : vector<5xf32>} : () -> vector<5xf32>
+  %b = "arith.constant"() {value = dense<[0.0, 0x80400000, 0x80800000, 0x80400000, 2.0]> : vector<5xf32>} : () -> vector<5xf32>
+  %c = "arith.addf"(%a, %b) {fastmath = #arith.fastmath<none>} : (vector<5xf32>, vector<5xf32>) -> vector<5xf32>
+  "func.return"(%c) : (vector<5xf32>) -> ()
+}) {sym_name = "main"} : () -> ()
+// -----
+// Scalars too: the smallest normal less its successor.
+// denormals: flushed
+// expect 0: f32 0.0
+"func.func"() ({
+  %a = "arith.constant"() {value = 0x00800001 : f32} : () -> f32
+  %b = "arith.constant"() {value = 0x80800000 : f32} : () -> f32
+  %c = "arith.addf"(%a, %b) {fastmath = #arith.fastmath<none>} : (f32, f32) -> f32
+  "func.return"(%c) : (f32) -> ()
+}) {sym_name = "main"} : () -> ()

@@ -71,3 +71,13 @@
   %c = "arith.cmpf"(%u, %b) {fastmath = #arith.fastmath<none>, predicate = 1 : i64} : (vector<4xf32>, vector<4xf32>) -> vector<4xi1>
   "func.return"(%c) : (vector<4xi1>) -> ()
 }) {scratch_operands = 1 : i64, sym_name = "main"} : () -> ()
+// -----
+// A comparison sees denormals where they flush in arithmetic.
+// denormals: flushed
+// expect 0: i1 1 0
+"func.func"() ({
+  %a = "arith.constant"() {value = dense<[0x00000001, 0x00000001]> : vector<2xf32>} : () -> vector<2xf32>
+  %b = "arith.constant"() {value = dense<[0.0, 0x00000001]> : vector<2xf32>} : () -> vector<2xf32>
+  %c = "arith.cmpf"(%a, %b) {fastmath = #arith.fastmath<none>, predicate = 2 : i64} : (vector<2xf32>, vector<2xf32>) -> vector<2xi1>
+  "func.return"(%c) : (vector<2xi1>) -> ()
+}) {sym_name = "main"} : () -> ()

@@ -26,3 +26,13 @@
   %c = "arith.maximumf"(%b, %u) {fastmath = #arith.fastmath<none>} : (vector<4xf32>, vector<4xf32>) -> vector<4xf32>
   "func.return"(%c) : (vector<4xf32>) -> ()
 }) {scratch_operands = 1 : i64, sym_name = "main"} : () -> ()
+// -----
+// A maximum is no arithmetic: it keeps denormals where they flush elsewhere.
+// denormals: flushed
+// expect 0: f32 0x00000001 0x80000001
+"func.func"() ({
+  %a = "arith.constant"() {value = dense<[0x00000001, 0x80000002]> : vector<2xf32>} : () -> vector<2xf32>
+  %b = "arith.constant"() {value = dense<[0.0, 0x80000001]> : vector<2xf32>} : () -> vector<2xf32>
+  %c = "arith.maximumf"(%a, %b) {fastmath = #arith.fastmath<none>} : (vector<2xf32>, vector<2xf32>) -> vector<2xf32>
+  "func.return"(%c) : (vector<2xf32>) -> ()
+}) {sym_name = "main"} : () -> ()

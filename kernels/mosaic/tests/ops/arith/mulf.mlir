@@ -26,3 +26,13 @@
   %c = "arith.mulf"(%u, %b) {fastmath = #arith.fastmath<none>} : (vector<4xf32>, vector<4xf32>) -> vector<4xf32>
   "func.return"(%c) : (vector<4xf32>) -> ()
 }) {scratch_operands = 1 : i64, sym_name = "main"} : () -> ()
+// -----
+// Where denormals flush: 2^-64 times ±2^-64, a denormal times 2^30, and the smallest normal, which stays.
+// denormals: flushed
+// expect 0: f32 0.0 -0.0 0.0 0x00800000
+"func.func"() ({
+  %a = "arith.constant"() {value = dense<[0x1F800000, 0x9F800000, 0x00400000, 0x00800000]> : vector<4xf32>} : () -> vector<4xf32>
+  %b = "arith.constant"() {value = dense<[0x1F800000, 0x1F800000, 0x4E800000, 1.0]> : vector<4xf32>} : () -> vector<4xf32>
+  %c = "arith.mulf"(%a, %b) {fastmath = #arith.fastmath<none>} : (vector<4xf32>, vector<4xf32>) -> vector<4xf32>
+  "func.return"(%c) : (vector<4xf32>) -> ()
+}) {sym_name = "main"} : () -> ()

@@ -15,3 +15,13 @@
   %c = "arith.subf"(%a, %b) {fastmath = #arith.fastmath<none>} : (vector<3xbf16>, vector<3xbf16>) -> vector<3xbf16>
   "func.return"(%c) : (vector<3xbf16>) -> ()
 }) {sym_name = "main"} : () -> ()
+// -----
+// Where denormals flush, operands and results do.
+// denormals: flushed
+// expect 0: f32 0x00800000 0.0 0.0 -0.0
+"func.func"() ({
+  %a = "arith.constant"() {value = dense<[0x00800000, 0x00800001, 0x00000001, 0x80000001]> : vector<4xf32>} : () -> vector<4xf32>
+  %b = "arith.constant"() {value = dense<[0x00400000, 0x00800000, 0x00000001, 0.0]> : vector<4xf32>} : () -> vector<4xf32>
+  %c = "arith.subf"(%a, %b) {fastmath = #arith.fastmath<none>} : (vector<4xf32>, vector<4xf32>) -> vector<4xf32>
+  "func.return"(%c) : (vector<4xf32>) -> ()
+}) {sym_name = "main"} : () -> ()

@@ -102,3 +102,18 @@
   %y = "tpu.matmul"(%d, %e, %z) {dimension_numbers = #tpu.dot_dimension_numbers<[1], [0], [0], [1], [0, 0, 1, 1], [], []>, transpose_lhs = false, transpose_rhs = false} : (vector<1x2xf32>, vector<2x2xi4>, vector<1x2xf32>) -> vector<1x2xf32>
   "func.return"(%x, %y) : (vector<1x2xf32>, vector<1x2xf32>) -> ()
 }) {sym_name = "main"} : () -> ()
+// -----
+// Where denormals flush: a denormal operand times 2^30, and a sum that is denormal on the way: 2^-64 squared, then 2^-126.
+// denormals: flushed
+// expect 0: f32 0.0 0x00800000
+"func.func"() ({
+  %b = "arith.constant"() {value = dense<[[0x4E800000], [0.0]]> : vector<2x1xf32>} : () -> vector<2x1xf32>
+  %d = "arith.constant"() {value = dense<[[0x1F800000], [1.0]]> : vector<2x1xf32>} : () -> vector<2x1xf32>
+  %z = "arith.constant"() {value = dense<0x00400000> : vector<1x1xf32>} : () -> vector<1x1xf32>
+  %r = "arith.constant"() {value = dense<[[0x00400000, 0.0]]> : vector<1x2xf32>} : () -> vector<1x2xf32>
+  %s = "arith.constant"() {value = dense<[[0x1F800000, 0x00800000]]> : vector<1x2xf32>} : () -> vector<1x2xf32>
+  %x = "tpu.matmul"(%r, %b, %z) {dimension_numbers = #tpu.dot_dimension_numbers<[1], [0], [0], [1], [0, 0, 1, 1], [], []>, transpose_lhs = false, transpose_rhs = false} : (vector<1x2xf32>, vector<2x1xf32>, vector<1x1xf32>) -> vector<1x1xf32>
+  %y = "tpu.matmul"(%s, %d, %z) {dimension_numbers = #tpu.dot_dimension_numbers<[1], [0], [0], [1], [0, 0, 1, 1], [], []>, transpose_lhs = false, transpose_rhs = false} : (vector<1x2xf32>, vector<2x1xf32>, vector<1x1xf32>) -> vector<1x1xf32>
+  %c = "tpu.concatenate"(%x, %y) {dimension = 1 : i32} : (vector<1x1xf32>, vector<1x1xf32>) -> vector<1x2xf32>
+  "func.return"(%c) : (vector<1x2xf32>) -> ()
+}) {sym_name = "main"} : () -> ()

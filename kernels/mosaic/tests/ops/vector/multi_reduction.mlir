@@ -46,3 +46,13 @@
   %b = "vector.multi_reduction"(%f, %acc) {kind = #vector.kind<add>, reduction_dims = array<i64: 1>} : (vector<1x17xf32>, vector<1xf32>) -> vector<1xf32>
   "func.return"(%b) : (vector<1xf32>) -> ()
 }) {sym_name = "main"} : () -> ()
+// -----
+// Where denormals flush, lanes (row 0), partial sums (row 1: 1.5 less 1 times the smallest normal) and the accumulator (row 2) do.
+// denormals: flushed
+// expect 0: f32 0.0 0.0 0x00800000
+"func.func"() ({
+  %a = "arith.constant"() {value = dense<[[0x007FFFFF, 0x007FFFFF], [0x00C00000, 0x80800000], [0x00800000, 0.0]]> : vector<3x2xf32>} : () -> vector<3x2xf32>
+  %z = "arith.constant"() {value = dense<[0.0, 0.0, 0x00400000]> : vector<3xf32>} : () -> vector<3xf32>
+  %c = "vector.multi_reduction"(%a, %z) {kind = #vector.kind<add>, reduction_dims = array<i64: 1>} : (vector<3x2xf32>, vector<3xf32>) -> vector<3xf32>
+  "func.return"(%c) : (vector<3xf32>) -> ()
+}) {sym_name = "main"} : () -> ()
