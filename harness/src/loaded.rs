@@ -139,8 +139,7 @@ impl Subject for Loaded {
 }
 
 fn load(export: ExportResult) -> Result<VariantProgram, String> {
-    let exported =
-        export.map_err(|refusal| format!("does not lower: {}: {}", refusal.kind, refusal.message))?;
+    let exported = export.map_err(|refusal| format!("does not lower: {refusal}"))?;
     let module = parse(&exported.mlir).map_err(|error| format!("its text can't be read: {error}"))?;
     let program =
         Program::lower(&module, exported.manifest.outputs.len()).map_err(|error| error.to_string())?;

@@ -243,7 +243,8 @@ pub fn advice(variant: &Variant, words: &str) -> String {
         };
         let known: Vec<String> = (1..=32).filter(lowers).map(|heads| heads.to_string()).collect();
         return format!(
-            "with a {} cache the kernel takes {} KV heads (a row of K and V heads must fill whole registers)",
+            "with a cache of {} the kernel takes {} KV heads, no other number up to 32: K and V heads together must fill \
+             whole registers",
             v.kv_dtype.name(),
             known.join(", ")
         );

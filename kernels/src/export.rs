@@ -3,6 +3,7 @@
 //! Invariant: what comes out of the cache is what was put in (its hash is checked), under a key that covers everything the
 //! text depends on: call, packages or sources, interpreter, exporter, and the folders that locations name.
 
+use std::fmt;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -36,6 +37,18 @@ pub struct Refusal {
     pub message: String,
     /// Line in the kernel's own source file, where it passed through there.
     pub line: Option<u32>,
+}
+
+/// What was raised, in its words, and where in the kernel.
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Refusal { kind, message, line } = self;
+        f.write_str(kind)?;
+        if !message.is_empty() {
+            write!(f, ": {message}")?;
+        }
+        line.map_or(Ok(()), |line| write!(f, " (line {line} of the kernel)"))
+    }
 }
 
 /// Outcome of one export.

@@ -153,10 +153,12 @@ fn write_metadata(out: &mut String, meta: &Metadata) {
     }
 }
 
-/// The value that ends most rows; of several, the one that ends the last of these rows. No row: none.
+/// The value whose runs at the rows' ends have the most entries together; of several, the one that ends the last of these
+/// rows. No row: none.
 fn filler(rows: &[&[i32]]) -> Option<i32> {
-    let ends = || rows.iter().filter_map(|row| row.last().copied());
-    ends().max_by_key(|end| ends().filter(|other| other == end).count())
+    let run = |row: &[i32], end: i32| row.iter().rev().take_while(|&&page| page == end).count();
+    let ends = rows.iter().filter_map(|row| row.last().copied());
+    ends.max_by_key(|&end| rows.iter().map(|row| run(row, end)).sum::<usize>())
 }
 
 fn read_metadata(table: &mut Table<'_>) -> Result<Metadata, CaseError> {

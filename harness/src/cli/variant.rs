@@ -57,12 +57,5 @@ impl VariantArgument {
 
 /// A refusal in the kernel's own words, and what to try.
 pub(super) fn does_not_lower(variant: &Variant, refusal: &Refusal) -> String {
-    let place = refusal.line.map(|line| format!(" (line {line} of the kernel)")).unwrap_or_default();
-    format!(
-        "{} does not lower: {}: {}{place}\n  {}",
-        variant.name,
-        refusal.kind,
-        refusal.message,
-        advice(variant, &refusal.message)
-    )
+    format!("{} does not lower: {refusal}\n  {}", variant.name, advice(variant, &refusal.message))
 }

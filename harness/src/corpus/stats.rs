@@ -8,7 +8,7 @@ use countersign_kernels::catalogue::Tier;
 use countersign_kernels::rpa::contract::Contract;
 
 use super::Expect;
-use crate::case::CaseError;
+use crate::case::{CaseError, VariantRef};
 use crate::generate::{BoundaryClass, Slip};
 use crate::payload::Pattern;
 use crate::replay::Item;
@@ -74,7 +74,13 @@ impl Stats {
         count("folder", folder);
         count("tier", Tier::of(variant).name());
         count("kernel", &case.kernel);
-        count("variant", &variant.name);
+        count(
+            "variant",
+            match &case.variant {
+                VariantRef::Named(name) => name,
+                VariantRef::Inline(_) => "written out in the case",
+            },
+        );
         count("types", &format!("{} q, {} cache", variant.q_dtype.name(), variant.kv_dtype.name()));
         count("contract", contract.keeping().name());
         contract.rules().iter().for_each(|rule| count("rule", rule.id));

@@ -23,6 +23,32 @@ fn the_built_in_corpus_is_as_expected() {
 }
 
 #[test]
+fn some_of_upstreams_own_batches_are_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let chosen = [
+        "decode-only/bf16-q32-kv8-16-sequences.toml",
+        "logit-soft-capping/f32-q16-kv2-2-sequences-pages4-queries32-cap50.toml",
+        "quantized-kv-cache/bf16-f8e5m2-q32-kv8-3-sequences-scales-0p5-0p5.toml",
+        "sliding-window/f32-q4-kv4-5-sequences-pages8-queries64-window5.toml",
+    ];
+    for (index, name) in chosen.into_iter().enumerate() {
+        let (_, case) = countersign::corpus::builtin().iter().find(|(path, _)| path.ends_with(name)).unwrap();
+        std::fs::write(folder.path().join(format!("{index}.toml")), case).unwrap();
+    }
+    let output = countersign(folder.path(), &["replay", ".", "--tier", "full"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let shown = text(&output);
+    for part in [
+        "largest error / bound, f32 q, f32 cache: 0.",
+        "largest error / bound, bf16 q, f8e5m2 cache: 0.",
+        "4 cases in",
+        "0 new, 0 known, 0 stale, 0 unsupported, 0 unasked",
+    ] {
+        assert!(shown.contains(part), "{shown}");
+    }
+}
+
+#[test]
 fn the_example_in_the_corpus_readme_replays() {
     let folder = tempfile::tempdir().unwrap();
     let readme = include_str!("../../../corpus/README.md");

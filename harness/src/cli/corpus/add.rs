@@ -9,6 +9,7 @@ use serde_json::json;
 use super::super::console::{Failure, print, today};
 use super::super::items::{self, Tried};
 use super::super::{PythonArgument, session};
+use crate::campaign::write_whole;
 use crate::corpus::{Expect, Origin, expectation, free_name, name_for, same_case, slug};
 use crate::replay::Item;
 use crate::trial::Trial;
@@ -82,7 +83,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     item.file.expect = Some(expect.clone());
     let path = to.join(format!("{name}.toml"));
     fs::create_dir_all(to).map_err(|error| Failure::file(to, error))?;
-    fs::write(&path, item.file.to_toml()).map_err(|error| Failure::file(&path, error))?;
+    write_whole(&path, item.file.to_toml().as_bytes()).map_err(|error| Failure::file(&path, error))?;
     show(&path, &expect, *json)?;
     Ok(0)
 }

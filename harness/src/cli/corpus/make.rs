@@ -11,6 +11,7 @@ use super::super::console::{Failure, print};
 use super::super::fuzz::cores;
 use super::super::items::{self, Tried};
 use super::super::session;
+use crate::campaign::write_whole;
 use crate::case::CaseError;
 use crate::corpus::{self, CorpusFile, expectation};
 use crate::replay::Item;
@@ -67,5 +68,5 @@ fn write(path: PathBuf, file: &CorpusFile) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
     }
-    fs::write(&path, file.to_toml()).map_err(|error| Failure::file(&path, error))
+    write_whole(&path, file.to_toml().as_bytes()).map_err(|error| Failure::file(&path, error))
 }

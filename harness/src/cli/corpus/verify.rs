@@ -3,7 +3,6 @@
 //! Exit codes: 0 nothing; 1 something that a replay could live with (stale, misnamed, there twice); 2 a file that can't be
 //! used.
 
-use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -11,6 +10,7 @@ use serde_json::json;
 use super::super::console::{CaseProgress, Failure, print};
 use super::super::fuzz::{cores, known};
 use super::super::{items, session};
+use crate::campaign::write_whole;
 use crate::corpus::{CorpusFile, Problem, verify};
 
 const EXAMPLES: &str = "\
@@ -80,7 +80,7 @@ fn fix(folder: &PathBuf, texts: &mut [(String, String)]) -> Result<usize, Failur
         let canonical = file.to_toml();
         if *text != canonical {
             let path = if folder.is_dir() { folder.join(name) } else { folder.clone() };
-            fs::write(&path, &canonical).map_err(|error| Failure::file(&path, error))?;
+            write_whole(&path, canonical.as_bytes()).map_err(|error| Failure::file(&path, error))?;
             *text = canonical;
             rewritten += 1;
         }
