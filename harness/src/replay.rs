@@ -14,12 +14,12 @@ use countersign_reports::{
 };
 
 use crate::campaign::{described, exit_code, status, tool};
-use crate::case::{Case, CaseError};
+use crate::case::CaseError;
 use crate::compare::Deviation;
 use crate::confirm::{Validator, disagreement, words};
 use crate::corpus::{CorpusFile, Expect};
 use crate::evidence::Evidence;
-use crate::judge::{Finding, judge};
+use crate::judge::judge;
 use crate::known::{Facts, Known, KnownFile, Status};
 use crate::options;
 use crate::signature::Signature;
@@ -128,17 +128,14 @@ impl<'k> Replay<'k> {
             let cause = entry.map(|entry| entry.cause.as_str());
             let origin = item.file.origin.as_ref().map(|origin| origin.cause.as_str());
             let cause = if status == FindingStatus::New { None } else { cause.or(origin) };
-            self.file(
-                finding,
+            let report = FindingReport {
                 status,
-                cause,
-                entry.and_then(|entry| entry.link.as_deref()),
-                index,
-                &item.variant,
-                &words,
-                &trial,
-                &item.file.case,
-            );
+                cause: cause.map(str::to_owned),
+                link: entry.and_then(|entry| entry.link.clone()),
+                case: index,
+                ..described(finding, &item.variant, &words, Some(Evidence::of(&trial, &item.file.case)))
+            };
+            self.file(report);
         }
         let stale: Vec<&Signature> = expected
             .iter()
@@ -241,36 +238,15 @@ impl<'k> Replay<'k> {
         }
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of one finding, gathered where they are at hand"
-    )]
-    fn file(
-        &mut self,
-        finding: &Finding,
-        status: FindingStatus,
-        cause: Option<&str>,
-        link: Option<&str>,
-        index: u64,
-        variant: &Variant,
-        words: &countersign_reports::ValidatorWords,
-        trial: &Trial,
-        case: &Case,
-    ) {
-        let signature = finding.signature.to_string();
-        let same =
-            self.findings.iter_mut().find(|other| other.signature == signature && other.status == status);
-        if let Some(same) = same {
-            same.count += 1;
-            return;
+    /// Files a finding under its signature; the first case that shows one is the one that is reported.
+    fn file(&mut self, finding: FindingReport) {
+        let is_same = |other: &&mut FindingReport| {
+            other.signature == finding.signature && other.status == finding.status
+        };
+        match self.findings.iter_mut().find(is_same) {
+            Some(same) => same.count += 1,
+            None => self.findings.push(finding),
         }
-        self.findings.push(FindingReport {
-            status,
-            cause: cause.map(str::to_owned),
-            link: link.map(str::to_owned),
-            case: index,
-            ..described(finding, variant, words, Some(Evidence::of(trial, case)))
-        });
     }
 }
 

@@ -35,9 +35,10 @@ fn fails(arguments: &[&str], word: &str) {
 #[test]
 fn every_command_helps_with_examples() {
     let folder = tempfile::tempdir().unwrap();
-    let commands = ["bench", "fuzz", "replay", "report", "show", "kernels", "setup", "corpus"];
+    let commands =
+        ["fuzz", "replay", "report", "show", "kernels", "setup", "corpus"].map(|command| vec![command]);
     let corpus = ["verify", "stats", "add", "prune"].map(|command| vec!["corpus", command]);
-    for mut command in commands.map(|command| vec![command]).into_iter().chain(corpus) {
+    for mut command in commands.into_iter().chain(corpus) {
         command.push("--help");
         let output = countersign(folder.path(), &command);
         assert_eq!(output.status.code(), Some(0));
@@ -188,7 +189,9 @@ fn a_report_that_cannot_be_read_is_named_with_its_place() {
         std::fs::write(folder.path().join("report.json"), content).unwrap();
         for run in [".", "report.json"] {
             let output = countersign(folder.path(), &["report", run]);
-            let errors = text(&output.stderr);
+            // The message may be folded to the terminal's width.
+            let errors = text(&output.stderr).replace('│', " ");
+            let errors = errors.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(output.status.code(), Some(2), "{content}: {errors}");
             assert!(errors.contains("report.json: ") && errors.contains(words), "{content}: {errors}");
             assert!(output.stdout.is_empty());
