@@ -132,7 +132,7 @@ fn variants(report: &Report, kernel: &KernelReport) -> Markup {
     html! {
         h3 { "Variants" }
         div.scroll tabindex="0" {
-            table.plain {
+            table.plain.wide {
                 thead {
                     tr {
                         th scope="col" { "variant" } th.number scope="col" { "cases" } th.number scope="col" { "IR points reached" }
