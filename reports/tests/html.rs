@@ -232,6 +232,19 @@ fn a_fault_names_the_line_of_the_source() {
 }
 
 #[test]
+fn a_finding_is_replayed_as_it_was_found() {
+    let commands = |profile: Option<&str>| {
+        let report = Report { profile: profile.map(str::to_owned), ..sample() };
+        text(&all(&read(&to_html(&report)), ".commands")[0])
+    };
+    let show = "countersign show findings/a.toml";
+    assert_eq!(commands(Some("v5e@1")), format!("countersign replay findings/a.toml --profile v5e@1 {show}"));
+    for usual in [Some("exact@1"), None] {
+        assert_eq!(commands(usual), format!("countersign replay findings/a.toml {show}"));
+    }
+}
+
+#[test]
 fn the_verdict_follows_the_exit_code() {
     let verdict = |exit_code, new, stale| {
         let mut report = sample();

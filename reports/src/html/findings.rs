@@ -13,8 +13,10 @@ pub(super) fn section(report: &Report) -> Option<Section> {
     if report.findings.is_empty() && report.internal_errors.is_empty() {
         return None;
     }
-    let sources: Vec<&SourceText> =
-        report.kernels.iter().filter_map(|kernel| kernel.source.as_ref()).collect();
+    let about = About {
+        sources: report.kernels.iter().filter_map(|kernel| kernel.source.as_ref()).collect(),
+        profile: report.profile.as_deref(),
+    };
     let of = |status| -> Vec<&FindingReport> {
         report.findings.iter().filter(|finding| finding.status == status).collect()
     };
@@ -37,7 +39,7 @@ pub(super) fn section(report: &Report) -> Option<Section> {
                 h3 { (title) }
                 @for (title, same) in kinds(&findings) {
                     h4.kind { (capital(title)) (many(&same)) }
-                    @for finding in same { (card(finding, true, &sources)) }
+                    @for finding in same { (card(finding, true, &about)) }
                 }
             }
         }
@@ -50,7 +52,7 @@ pub(super) fn section(report: &Report) -> Option<Section> {
             @for (title, same) in kinds(&known) {
                 details.group {
                     summary { h4 { (capital(title)) } (many(&same)) }
-                    @for finding in same { (card(finding, false, &sources)) }
+                    @for finding in same { (card(finding, false, &about)) }
                 }
             }
         }
@@ -81,7 +83,15 @@ fn kinds<'a>(findings: &[&'a FindingReport]) -> Vec<(&'a str, Vec<&'a FindingRep
     kinds
 }
 
-fn card(finding: &FindingReport, open: bool, sources: &[&SourceText]) -> Markup {
+/// What cards need of the report besides their finding.
+struct About<'a> {
+    /// Texts of the kernels' sources.
+    sources: Vec<&'a SourceText>,
+    /// The device profile.
+    profile: Option<&'a str>,
+}
+
+fn card(finding: &FindingReport, open: bool, about: &About<'_>) -> Markup {
     let (status, class) = match finding.status {
         FindingStatus::New => ("new", "new"),
         FindingStatus::Returned => ("back", "new"),
@@ -101,13 +111,13 @@ fn card(finding: &FindingReport, open: bool, sources: &[&SourceText]) -> Markup 
             div.body {
                 (input(finding))
                 @if let Some(batch) = &finding.batch { (picture::batch(batch, finding)) }
-                (conduct(finding, sources))
+                (conduct(finding, &about.sources))
                 (validators(finding))
                 @if let Some(cause) = &finding.cause {
                     h5 { "Why" }
                     p { (cause.trim()) @if let Some(link) = &finding.link { " " (reference(link)) } }
                 }
-                (again(finding))
+                (again(finding, about))
             }
         }
     }
@@ -169,11 +179,17 @@ fn validators(finding: &FindingReport) -> Markup {
     }
 }
 
-fn again(finding: &FindingReport) -> Markup {
+fn again(finding: &FindingReport, about: &About<'_>) -> Markup {
+    // `exact` is what a replay uses unless it is told otherwise.
+    let option = match about.profile {
+        None => String::new(),
+        Some(profile) if profile.split('@').next() == Some("exact") => String::new(),
+        Some(profile) => format!(" --profile {profile}"),
+    };
     html! {
         h5 { "See it again" }
         @if let Some(file) = &finding.file {
-            pre.commands { "countersign replay " (file) "\ncountersign show " (file) }
+            pre.commands { "countersign replay " (file) (option) "\ncountersign show " (file) }
             p.note { "From the run's folder. Case " (finding.case) " on " (finding.variant) ", signature " code { (finding.signature) } "." }
         } @else {
             p.note { "Case " (finding.case) " on " (finding.variant) ", signature " code { (finding.signature) } "." }
@@ -181,7 +197,7 @@ fn again(finding: &FindingReport) -> Markup {
         @if let Some(text) = &finding.case_file {
             details.case {
                 summary { "The case as text" }
-                p.note { "Without the run's folder: save this as " code { "case.toml" } " and run " code { "countersign replay case.toml" } "." }
+                p.note { "Without the run's folder: save this as " code { "case.toml" } " and run " code { "countersign replay case.toml" (option) } "." }
                 pre.scroll tabindex="0" { (text) }
             }
         }

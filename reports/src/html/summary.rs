@@ -162,6 +162,10 @@ fn run(report: &Report) -> Markup {
                 @if let Some(only) = &campaign.only { ", only " (only) " batches" }
             }
         }
+        @if let Some(profile) = &report.profile {
+            dt { "profile" }
+            dd { (profile) span.note { ": how the machine computes, and what the bound allows for" } }
+        }
         dt { "run" }
         dd {
             (format!("{:.1} s, {:.0} cases/s on ", timing.seconds, timing.cases_per_second))
