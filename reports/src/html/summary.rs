@@ -39,7 +39,7 @@ pub(super) fn header(report: &Report) -> Markup {
         p.tool { (report.tool) " · " (report.command) }
         h1.(state) { (verdict(report)) }
         p.lead {
-            (counted(report.summary.cases, "ragged batch", "ragged batches")) " went through the kernel and through a reference \
+            (counted(report.summary.cases, "ragged batch", "ragged batches")) " were put to the kernel and to a reference \
              in f64. Every output row that has a defined value was compared under an error bound derived from the arithmetic."
         }
         (figures(report))
