@@ -117,7 +117,7 @@ fn a_corpus_is_verified() {
     let (code, problems) = verify(&[]);
     assert_eq!(code, Some(1), "{problems}");
     for part in [
-        "first.toml:28: isn't written as countersign writes it: `seed  =  1` where `seed = 1` belongs",
+        "first.toml:33: isn't written as countersign writes it: `seed  =  1` where `seed = 1` belongs",
         "again.toml: lies in the folder of kernel `other`",
         "again.toml: the same case as regressions/jax-rpa/first.toml",
         "seeds/Odd Name.toml: `Odd Name` in its path",

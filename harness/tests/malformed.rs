@@ -62,6 +62,14 @@ fn with_line(key: &str, with: &str) -> Vec<u8> {
     text.into_bytes()
 }
 
+/// The sound case with the name of a variant instead of its table.
+fn named_variant(name: &str) -> Vec<u8> {
+    let (head, rest) = sound().split_once("[case.variant]").unwrap();
+    let (_, tail) = rest.split_once("[case.payload]").unwrap();
+    format!("{}[case.payload]{tail}", head.replace("num_seqs", &format!("variant = \"{name}\"\nnum_seqs")))
+        .into_bytes()
+}
+
 #[test]
 fn case_files() {
     let rows: Vec<(&str, Vec<u8>, &str)> = vec![
@@ -74,7 +82,7 @@ fn case_files() {
         ("another version", with_line("version", "version = 9"), "version 1"),
         ("a version that isn't a number", with_line("version", "version = \"one\""), "version"),
         ("an unknown kernel", with_line("kernel", "kernel = \"no-such\""), "no-such"),
-        ("an unknown variant", with_line("variant", "variant = \"no-such\""), "no-such"),
+        ("an unknown variant", named_variant("no-such"), "no-such"),
         ("an unknown key", with_line("num_seqs", "num_sequences = 2"), "num_sequences"),
         ("NaN where an integer belongs", with_line("num_seqs", "num_seqs = nan"), "integer"),
         ("a fraction where an integer belongs", with_line("num_seqs", "num_seqs = 1.5"), "integer"),

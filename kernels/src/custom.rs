@@ -1,8 +1,8 @@
 //! A variant of a user's own from a line of text: `q_heads=64,kv_heads=8,page_size=128`, or a catalogue's variant with
 //! some keys replaced, `f32-q4-kv4,page_size=32`. And what to try where such a variant doesn't lower.
 //!
-//! Invariant: what isn't said has the default of [`defaults`], which the command line's help states; nothing that is said is ignored. The name of such a
-//! variant is the line itself, keys in the order of [`KEYS`], so that it can be given again.
+//! Invariant: what isn't said has the default of [`defaults`], which the command line's help states; nothing that is said is
+//! ignored. The name of such a variant is the line itself, keys in the order of [`KEYS`], so that it can be given again.
 
 use std::fmt;
 

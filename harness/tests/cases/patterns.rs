@@ -170,5 +170,5 @@ fn a_wrong_checksum_or_shape_is_refused_with_a_remedy() {
     case.payload.pattern = "normal@2".to_owned();
     assert!(case.batch(&variant).unwrap_err().message.contains("normal@1"));
     let huge = countersign_kernels::Variant { pages: usize::MAX / 2, ..variant };
-    assert!(samples::case().batch(&huge).unwrap_err().message.contains("smaller shapes"));
+    assert!(samples::case().batch(&huge).unwrap_err().message.contains("choose other shapes"));
 }

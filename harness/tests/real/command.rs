@@ -39,8 +39,8 @@ fn some_of_upstreams_own_batches_are_right() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let shown = text(&output);
     for part in [
-        "largest error / bound, f32 q, f32 cache: 0.",
-        "largest error / bound, bf16 q, f8e5m2 cache: 0.",
+        "largest error / bound, q and cache f32, f32: 0.",
+        "largest error / bound, q and cache bf16, f8e5m2: 0.",
         "4 cases in",
         "0 new, 0 known, 0 stale, 0 unsupported, 0 unasked",
     ] {

@@ -1,4 +1,6 @@
 //! `countersign corpus add`: a case becomes a member of a corpus.
+//!
+//! Invariant: nothing is written unless the case ran, and an existing file is never overwritten.
 
 use std::fs;
 use std::path::{Path, PathBuf};

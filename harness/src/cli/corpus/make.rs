@@ -2,6 +2,8 @@
 //!
 //! Hidden: it serves this repository. What the files hold is the library's business ([`corpus::seeds`],
 //! [`corpus::upstream`]); here seeds get their `[expect]`, from what they show now.
+//!
+//! Invariant: writes its own files only; what no longer belongs there is named by a test.
 
 use std::fs;
 use std::path::PathBuf;

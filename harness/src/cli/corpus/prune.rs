@@ -1,4 +1,6 @@
 //! `countersign corpus prune`: cases that add nothing to the others, named with the reason, removed on request.
+//!
+//! Invariant: without `--yes`, after an interruption, or for a case that didn't run, nothing is removed.
 
 use std::collections::BTreeSet;
 use std::fs;

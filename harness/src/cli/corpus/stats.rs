@@ -1,4 +1,6 @@
 //! `countersign corpus stats`: what is in a corpus.
+//!
+//! Invariant: counts all that is there or says what it couldn't count.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;

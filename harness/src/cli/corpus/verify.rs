@@ -2,6 +2,8 @@
 //!
 //! Exit codes: 0 nothing; 1 something that a replay could live with (stale, misnamed, there twice); 2 a file that can't be
 //! used.
+//!
+//! Invariant: changes nothing without `--fix`.
 
 use std::path::PathBuf;
 
