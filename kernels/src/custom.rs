@@ -249,6 +249,11 @@ pub fn advice(variant: &Variant, words: &str) -> String {
             known.join(", ")
         );
     }
+    if v.options.k_scale.is_some() != v.options.v_scale.is_some() && v.q_dtype != v.kv_dtype {
+        return "give both k_scale and v_scale: with one of them K and V have different types, which the kernel asserts \
+                against without a word"
+            .to_owned();
+    }
     if !v.head_dim.is_multiple_of(128) {
         return format!(
             "head_dim = {}: the kernel takes multiples of 128; pad the heads with zeros",
@@ -325,5 +330,6 @@ mod tests {
         assert!(advice("q_heads=4,kv_heads=2,kv_dtype=i4").contains("takes 4, 8"));
         assert!(advice("q_heads=5").contains("multiple of kv_heads = 2"));
         assert!(advice("head_dim=64").contains("multiples of 128"));
+        assert!(advice("kv_dtype=i8,k_scale=0.5").contains("both k_scale and v_scale"));
     }
 }
