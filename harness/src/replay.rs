@@ -7,6 +7,7 @@
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
+use countersign_kernels::engine::Policy;
 use countersign_kernels::rpa::contract::Keeping;
 use countersign_reports::{
     CaseReport, FindingReport, FindingStatus, InternalError, KernelReport, Place, Report, SCHEMA_VERSION,
@@ -65,7 +66,7 @@ impl Item {
 #[derive(Debug)]
 pub struct Replay<'k> {
     known: &'k KnownFile,
-    profile: &'static str,
+    policy: Policy,
     summary: Summary,
     kept_rows: (usize, usize),
     findings: Vec<FindingReport>,
@@ -74,17 +75,22 @@ pub struct Replay<'k> {
 }
 
 impl<'k> Replay<'k> {
-    /// Nothing replayed yet; kernels are run as the device profile of that name computes.
-    pub fn new(known: &'k KnownFile, profile: &'static str) -> Replay<'k> {
+    /// Nothing replayed yet; kernels are run under `policy`.
+    pub fn new(known: &'k KnownFile, policy: Policy) -> Replay<'k> {
         Replay {
             known,
-            profile,
+            policy,
             summary: Summary::default(),
             kept_rows: (0, 0),
             findings: Vec::new(),
             cases: Vec::new(),
             errors: Vec::new(),
         }
+    }
+
+    /// How kernels are run.
+    pub fn policy(&self) -> Policy {
+        self.policy
     }
 
     /// Adds one case as it was tried, and asks `validator` about it.
@@ -186,7 +192,7 @@ impl<'k> Replay<'k> {
             schema_version: SCHEMA_VERSION,
             tool: tool(),
             command: "replay".to_owned(),
-            profile: Some(self.profile.to_owned()),
+            profile: Some(self.policy.profile.name.to_owned()),
             exit_code: exit_code(&self.summary),
             summary: self.summary,
             campaign: None,

@@ -84,7 +84,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         let message = format!("JAX's interpreter computes as it does, not as {}", profile.name);
         return Err(Failure::new(message, "leave out --profile, or run on the VM"));
     }
-    let policy = Policy::of(profile);
     let environment = session::environment(arguments.python.python.clone())?;
     let interrupted = watch_interrupts()?;
     let jobs = match arguments.engine {
@@ -92,23 +91,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         EngineName::Interpreter => 1,
     };
     let started = Instant::now();
-    let mut replay = Replay::new(&known, profile.name);
+    let mut replay = Replay::new(&known, Policy::of(profile));
     let mut kernels = Vec::new();
     let mut slowest: Slowest = None;
     for (kernel, mine) in items::by_kernel(&catalogue, &items) {
         match arguments.engine {
             EngineName::Vm => {
                 let loaded = items::load(&environment, kernel, &mine)?;
-                let coverage = replay_kernel(
-                    &mut replay,
-                    &loaded,
-                    &mine,
-                    &environment,
-                    jobs,
-                    &policy,
-                    interrupted,
-                    &mut slowest,
-                );
+                let coverage =
+                    replay_kernel(&mut replay, &loaded, &mine, &environment, jobs, interrupted, &mut slowest);
                 kernels.push(loaded.report(&coverage));
             }
             EngineName::Interpreter => interpret(&mut replay, kernel, &mine, &environment, interrupted)?,
@@ -148,14 +139,14 @@ fn replay_kernel(
     items: &[&Item],
     environment: &Environment,
     jobs: usize,
-    policy: &Policy,
     interrupted: &AtomicBool,
     slowest: &mut Slowest,
 ) -> Vec<Vec<u64>> {
     let mut validator = AskWorker::new(environment, loaded.kernel());
     let mut coverage = vec![Vec::new(); loaded.variants().len()];
     let mut progress = CaseProgress::new(items.len());
-    items::try_all(loaded, items, jobs, policy, interrupted, &mut |item, tried| {
+    let policy = replay.policy();
+    items::try_all(loaded, items, jobs, &policy, interrupted, &mut |item, tried| {
         match tried {
             Ok(tried) => {
                 replay.add(item, tried.trial, &mut validator);
