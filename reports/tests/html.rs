@@ -278,9 +278,15 @@ fn an_empty_report_is_a_page_too() {
 
 #[test]
 fn the_same_report_gives_the_same_bytes_also_when_it_was_read_back() {
-    let report = sample();
-    let read_back = from_json(&to_json(&report).unwrap()).unwrap();
-    assert_eq!(to_html(&report), to_html(&read_back));
+    let mut report = sample();
+    // The first is read back wrongly by a parser that doesn't round to the nearest.
+    for r in [1.0961650139999999, 1.0 / 3.0, 0.1 + 0.2] {
+        (report.summary.largest_r, report.timing.seconds) = (r, r);
+        let text = to_json(&report).unwrap();
+        let read_back = from_json(&text).unwrap();
+        assert_eq!(to_json(&read_back).unwrap(), text);
+        assert_eq!(to_html(&report), to_html(&read_back));
+    }
 }
 
 #[test]
