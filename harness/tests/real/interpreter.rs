@@ -31,7 +31,7 @@ use crate::{Kernel, real};
 /// More cases than one a variant are for those who have the minutes: the interpreter takes seconds for a new shape.
 fn cases(variants: usize) -> usize {
     match std::env::var("COUNTERSIGN_INTERPRETER_CASES") {
-        Ok(text) => text.parse().expect("a number of cases"),
+        Ok(text) => text.parse().unwrap(),
         Err(_) => variants,
     }
 }

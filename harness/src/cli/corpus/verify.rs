@@ -5,7 +5,7 @@
 //!
 //! Invariant: changes nothing without `--fix`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -75,13 +75,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 }
 
 /// Rewrites what can be read; how many files that changed.
-fn fix(folder: &PathBuf, texts: &mut [(String, String)]) -> Result<usize, Failure> {
+fn fix(folder: &Path, texts: &mut [(String, String)]) -> Result<usize, Failure> {
     let mut rewritten = 0;
     for (name, text) in texts {
         let Ok(file) = CorpusFile::from_toml(text) else { continue };
         let canonical = file.to_toml();
         if *text != canonical {
-            let path = if folder.is_dir() { folder.join(name) } else { folder.clone() };
+            let path = if folder.is_dir() { folder.join(name) } else { folder.to_path_buf() };
             write_whole(&path, canonical.as_bytes()).map_err(|error| Failure::file(&path, error))?;
             *text = canonical;
             rewritten += 1;
