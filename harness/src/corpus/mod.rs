@@ -20,7 +20,7 @@ pub use prune::{Verdict, Worth, prune};
 pub use seeds::seeds;
 pub use stats::{AXES, Stats, contract_of};
 pub use upstream::upstream;
-pub use verify::{Problem, same_case, verify};
+pub use verify::{Problem, is_canonical, same_case, verify};
 
 /// The built-in corpus: relative path and text of each file.
 const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));

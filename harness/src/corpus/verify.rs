@@ -154,6 +154,11 @@ pub fn same_case(a: &Item, b: &Item) -> bool {
     content(&a.file.case, a) == content(&b.file.case, b)
 }
 
+/// Whether a text is what countersign writes, comments and empty lines apart.
+pub fn is_canonical(text: &str, file: &CorpusFile) -> bool {
+    differs(text, &file.to_toml()).is_none()
+}
+
 /// The first line in which a text departs from the canonical one. Comments and empty lines are a person's business.
 fn differs(text: &str, canonical: &str) -> Option<(usize, String)> {
     let lines = |text: &'_ str| -> Vec<(usize, String)> {

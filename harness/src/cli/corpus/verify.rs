@@ -13,7 +13,7 @@ use super::super::console::{CaseProgress, Failure, print};
 use super::super::fuzz::{cores, known};
 use super::super::{items, session};
 use crate::campaign::write_whole;
-use crate::corpus::{CorpusFile, Problem, verify};
+use crate::corpus::{CorpusFile, Problem, is_canonical, verify};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     /// Known findings of your own, besides the built-in ones; may be repeated.
     #[arg(long, value_name = "FILE")]
     known: Vec<PathBuf>,
-    /// Rewrite files that can be read but aren't written as countersign writes them. Comments are lost.
+    /// Rewrite files that can be read but aren't written as countersign writes them; their comments are lost.
     #[arg(long)]
     fix: bool,
     /// Print the problems as JSON on standard output.
@@ -79,8 +79,8 @@ fn fix(folder: &Path, texts: &mut [(String, String)]) -> Result<usize, Failure> 
     let mut rewritten = 0;
     for (name, text) in texts {
         let Ok(file) = CorpusFile::from_toml(text) else { continue };
-        let canonical = file.to_toml();
-        if *text != canonical {
+        if !is_canonical(text, &file) {
+            let canonical = file.to_toml();
             let path = if folder.is_dir() { folder.join(name) } else { folder.to_path_buf() };
             write_whole(&path, canonical.as_bytes()).map_err(|error| Failure::file(&path, error))?;
             *text = canonical;
