@@ -83,7 +83,7 @@ fn case_files() {
         ("a version that isn't a number", with_line("version", "version = \"one\""), "version"),
         ("an unknown kernel", with_line("kernel", "kernel = \"no-such\""), "no-such"),
         ("an unknown variant", named_variant("no-such"), "no-such"),
-        ("an unknown key", with_line("num_seqs", "num_sequences = 2"), "num_sequences"),
+        ("an unknown key", with_line("num_seqs", "num_seqs = 2\nnum_sequences = 2"), "num_sequences"),
         ("NaN where an integer belongs", with_line("num_seqs", "num_seqs = nan"), "integer"),
         ("a fraction where an integer belongs", with_line("num_seqs", "num_seqs = 1.5"), "integer"),
         ("an integer beyond int32", with_line("num_seqs", "num_seqs = 99999999999"), "i32"),

@@ -195,7 +195,7 @@ fn read_metadata(table: &mut Table<'_>) -> Result<Metadata, CaseError> {
         )));
     }
     if pages_per_seq.checked_mul(kv_lens.len()).is_none_or(|entries| entries > MAX_TABLE) {
-        return Err(rows_field.error(format!("the page table has more than {MAX_TABLE} entries; use fewer")));
+        return Err(rows_field.error(format!("the page table has more than {MAX_TABLE} entries (a row per sequence, pages_per_seq = {pages_per_seq}); use fewer")));
     }
     let mut page_indices = Vec::with_capacity(pages_per_seq * kv_lens.len());
     for index in 0..kv_lens.len() {

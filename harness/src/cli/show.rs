@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use countersign_kernels::catalogue::{Catalogue, Tier};
-
 use super::console::{Failure, print};
+use crate::case::CaseError;
 use crate::confirm::words;
-use crate::corpus::CorpusFile;
+use crate::replay::Item;
 use crate::show;
 use crate::trial::{Examined, examine};
 
@@ -25,15 +24,13 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let path = &arguments.file;
     let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))?;
-    let unreadable = |error: crate::case::CaseError| {
+    let unreadable = |error: CaseError| {
         Failure::new(format!("{}: {error}", path.display()), "a case file is described in corpus/README.md")
     };
-    let file = CorpusFile::from_toml(&text).map_err(unreadable)?;
-    let catalogue =
-        Catalogue::builtin().map_err(|error| Failure::new(error.to_string(), "please report this"))?;
-    let kernel = super::session::kernel(&catalogue, &file.case.kernel)?;
-    let variants: Vec<_> = kernel.variants(Tier::Full).cloned().collect();
-    let variant = file.case.variant(&variants).map_err(unreadable)?;
+    let catalogue = super::session::catalogue()?;
+    let Item { file, variant, .. } =
+        Item::read(&path.display().to_string(), &text, &catalogue).map_err(unreadable)?;
+    let variant = &variant;
     let batch = file.case.batch(variant).map_err(unreadable)?;
     let Examined { contract, static_verdict, dynamic_verdict } = examine(variant, &file.case, &batch);
     let words = words(&static_verdict, Some(&dynamic_verdict), false);
