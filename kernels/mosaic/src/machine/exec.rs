@@ -10,9 +10,9 @@ use crate::ops::scalar::{Binary, Unary};
 use crate::program::{Block, Inst, Kind, Slot};
 use crate::value::{Dims, MAX_RANK, Scalar};
 
-use super::{Cell, Machine};
+use super::{Cell, Execution};
 
-impl Machine {
+impl Execution<'_> {
     pub(super) fn block(&mut self, block: &Block) -> Result<(), Stop> {
         for inst in &block.insts {
             if self.fuel == 0 {
@@ -31,7 +31,7 @@ impl Machine {
     pub(super) fn set(&mut self, slot: Slot, cell: Cell) {
         let old = std::mem::replace(&mut self.cells[slot as usize], cell);
         if let Cell::Vector(vector) = old {
-            vector.recycle(&mut self.pool);
+            vector.recycle(self.pool);
         }
     }
 

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use countersign_dtype::{Array, DType};
 
 use crate::fault::{Fault, Stop, Trap};
-use crate::mem::{DmaOrder, Memory, View};
+use crate::mem::{Buffers, DmaOrder, Memory, View};
 use crate::ops::arithmetic::Arithmetic;
-use crate::program::Program;
+use crate::program::{Constant, Program};
 use crate::value::{Pool, Scalar, Vector};
 
 /// One operand: its values, which elements nobody may rely on, and a name for messages.
@@ -130,9 +130,18 @@ pub struct Machine {
     program: Arc<Program>,
     cells: Vec<Cell>,
     pool: Pool,
-    memory: Memory,
+    buffers: Vec<Buffers>,
     coverage: Vec<u64>,
-    policy: Policy,
+}
+
+/// A run under way.
+struct Execution<'r> {
+    program: &'r Program,
+    cells: &'r mut [Cell],
+    pool: &'r mut Pool,
+    coverage: &'r mut [u64],
+    memory: Memory<'r>,
+    policy: &'r Policy,
     fuel: u64,
     grid: Vec<i64>,
     /// The instruction being executed, for faults.
@@ -142,16 +151,18 @@ pub struct Machine {
 impl Machine {
     /// A machine for `program`.
     pub fn new(program: Arc<Program>) -> Machine {
-        let policy = Policy { dma: DmaOrder::Late, arithmetic: Arithmetic::default(), fuel: 0 };
+        let mut cells = vec![Cell::Empty; program.slots];
+        for (slot, constant) in &program.constants {
+            cells[*slot as usize] = match constant {
+                Constant::Scalar(bits) => Cell::Scalar(Scalar::defined(*bits)),
+                Constant::Vector(vector) => Cell::Vector(vector.to_vector()),
+            };
+        }
         Machine {
-            cells: vec![Cell::Empty; program.slots],
+            cells,
             coverage: vec![0; program.points.len().div_ceil(64)],
             pool: Pool::default(),
-            memory: Memory::default(),
-            policy,
-            fuel: 0,
-            grid: Vec::new(),
-            site: 0,
+            buffers: Vec::new(),
             program,
         }
     }
@@ -168,21 +179,23 @@ impl Machine {
 
     /// What the last run's function returned, in order; kernels return nothing, test programs do.
     pub fn returned(&mut self) -> Vec<Returned> {
-        let program = Arc::clone(&self.program);
-        let slots = program.body.yields.iter().zip(&program.returns);
+        let slots = self.program.body.yields.iter().zip(&self.program.returns);
+        let (cells, pool) = (&self.cells, &mut self.pool);
         slots
             .map(|(&slot, dims)| {
-                let vector = self.vector_of(slot);
-                let lanes = vector.lanes.raise(dims.rank()).expand(dims, &mut self.pool).lanes.to_vec();
-                let undefined = vector.undefined.map_or_else(
+                let vector = vector::of(cells, slot);
+                let lanes = vector.lanes.raise(dims.rank()).expand(dims, pool).lanes.to_vec();
+                let undefined = vector.undefined.as_ref().map_or_else(
                     || vec![0; lanes.len()],
-                    |masks| masks.raise(dims.rank()).expand(dims, &mut self.pool).lanes.to_vec(),
+                    |masks| masks.raise(dims.rank()).expand(dims, pool).lanes.to_vec(),
                 );
                 Returned { lanes, undefined }
             })
             .collect()
     }
+}
 
+impl Execution<'_> {
     fn hit(&mut self, point: u32) {
         self.coverage[point as usize / 64] |= 1 << (point % 64);
     }

@@ -6,17 +6,16 @@
 //! over grid steps and is undefined at the start.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use countersign_dtype::{Array, DType};
 
 use crate::fault::{FaultClass, Stop, Trap};
 use crate::ir::MemorySpace;
-use crate::mem::{Allocation, AllocationId, View};
+use crate::mem::{Allocation, AllocationId, Buffers, Memory, View};
 use crate::program::{Parameter, Program, Slot, Window};
 use crate::value::{Dims, Scalar};
 
-use super::{BindError, Cell, Machine, Operand, Output, OutputSpec, Policy, Run};
+use super::{BindError, Cell, Execution, Machine, Operand, Output, OutputSpec, Policy, Run};
 
 /// A windowed array during a run.
 struct Pipelined {
@@ -38,40 +37,59 @@ impl Machine {
         outputs: &[OutputSpec],
         policy: &Policy,
     ) -> Result<Run, BindError> {
-        let program = Arc::clone(&self.program);
-        self.policy = *policy;
-        self.fuel = policy.fuel;
-        self.memory.begin(policy.dma);
-        let (mut pipelined, results) = self.bind(&program, operands, outputs)?;
-        let outcome = self.grid(&program, &mut pipelined).and_then(|()| self.finish());
-        let end = self.end(outcome);
-        let outputs = results
-            .iter()
-            .zip(outputs)
-            .map(|(&id, spec)| {
-                let allocation = &self.memory.allocations[id as usize];
-                let array =
-                    Array { dtype: spec.dtype, shape: spec.shape.clone(), bytes: allocation.bytes.clone() };
-                Output { array, undefined: allocation.undefined_ranges() }
-            })
-            .collect();
-        Ok(Run { outputs, end, fuel_used: policy.fuel - self.fuel })
+        let mut execution = Execution {
+            program: &self.program,
+            cells: &mut self.cells,
+            pool: &mut self.pool,
+            coverage: &mut self.coverage,
+            memory: Memory::new(policy.dma),
+            policy,
+            fuel: policy.fuel,
+            grid: Vec::new(),
+            site: 0,
+        };
+        let (mut pipelined, results) =
+            execution.bind(operands, outputs, std::mem::take(&mut self.buffers).into_iter())?;
+        let outcome = execution.grid(&mut pipelined).and_then(|()| execution.finish());
+        let end = execution.end(outcome);
+        let fuel_used = policy.fuel - execution.fuel;
+        let mut given = Vec::new();
+        for (id, allocation) in execution.memory.allocations.into_iter().enumerate() {
+            self.buffers.push(match results.contains(&(id as AllocationId)) {
+                true => {
+                    let undefined = allocation.undefined_ranges();
+                    let (bytes, buffers) = allocation.into_bytes();
+                    given.push((bytes, undefined));
+                    buffers
+                }
+                false => allocation.into_buffers(),
+            });
+        }
+        let outputs = given.into_iter().zip(outputs).map(|((bytes, undefined), spec)| {
+            let array = Array { dtype: spec.dtype, shape: spec.shape.clone(), bytes };
+            Output { array, undefined }
+        });
+        Ok(Run { outputs: outputs.collect(), end, fuel_used })
     }
+}
 
-    /// Lays out memory: one allocation per parameter, and a buffer per window. Reuses what an earlier run left.
+/// Buffers of the last run.
+type Old = std::vec::IntoIter<Buffers>;
+
+impl<'r> Execution<'r> {
     fn bind(
         &mut self,
-        program: &Program,
-        operands: &[Operand],
+        operands: &'r [Operand<'r>],
         outputs: &[OutputSpec],
+        mut old: Old,
     ) -> Result<(Vec<Pipelined>, Vec<AllocationId>), BindError> {
+        let program = self.program;
         let count = |what, expected, given| match expected == given {
             true => Ok(()),
             false => Err(BindError::Count { what, expected, given }),
         };
         count("operands", program.operand_count(), operands.len())?;
         count("outputs", program.output_count(), outputs.len())?;
-        let mut old = std::mem::take(&mut self.memory.allocations).into_iter();
         let (mut operands, mut specs) = (operands.iter(), outputs.iter());
         let (mut pipelined, mut results) = (Vec::new(), Vec::new());
         let mut scratch = 0;
@@ -143,42 +161,23 @@ impl Machine {
         self.cells[slot as usize] = Cell::View(View::whole(id, allocation.dtype, allocation.dims));
     }
 
-    /// An allocation whose bytes and shadow are left over from an earlier run.
-    fn reused(
-        &mut self,
-        old: &mut impl Iterator<Item = Allocation>,
-        label: String,
-        space: MemorySpace,
-        dtype: DType,
-        dims: Dims,
-    ) -> AllocationId {
-        let allocation = match old.next() {
-            Some(old) if old.dims == dims && old.dtype == dtype && old.counts.is_empty() => {
-                Allocation { label, space, ..old }
-            }
-            _ => Allocation::undefined(label, space, dtype, dims),
-        };
-        self.memory.add(allocation)
-    }
-
     /// Undefined memory.
     fn fresh(
         &mut self,
-        old: &mut impl Iterator<Item = Allocation>,
+        old: &mut Old,
         label: String,
         space: MemorySpace,
         dtype: DType,
         dims: Dims,
     ) -> AllocationId {
-        let id = self.reused(old, label, space, dtype, dims);
-        self.memory.allocations[id as usize].reset();
-        id
+        let buffers = old.next().unwrap_or_default();
+        self.memory.add(Allocation::undefined(label, space, dtype, dims, true, buffers))
     }
 
     fn operand(
         &mut self,
-        old: &mut impl Iterator<Item = Allocation>,
-        operand: &Operand,
+        old: &mut Old,
+        operand: &'r Operand<'r>,
         dtype: DType,
         dims: Option<&Dims>,
         space: MemorySpace,
@@ -194,14 +193,14 @@ impl Machine {
                 expected: format!("{} {:?}", dtype.name(), dims.map(|dims| dims.as_slice().to_vec())),
             });
         };
-        let id = self.reused(old, operand.label.to_owned(), space, dtype, given);
-        self.memory.allocations[id as usize].fill(operand.array, operand.undefined);
-        Ok(id)
+        old.next();
+        let (label, array) = (operand.label.to_owned(), operand.array);
+        Ok(self.memory.add(Allocation::lent(label, space, given, array, operand.undefined, true)))
     }
 
     fn result(
         &mut self,
-        old: &mut impl Iterator<Item = Allocation>,
+        old: &mut Old,
         spec: &OutputSpec,
         index: usize,
         dtype: DType,
@@ -217,12 +216,11 @@ impl Machine {
                 expected: format!("{} {:?}", dtype.name(), dims.map(|dims| dims.as_slice().to_vec())),
             });
         };
-        let id = self.fresh(old, label, space, dtype, given);
-        self.memory.allocations[id as usize].bytes.fill(0);
-        Ok(id)
+        Ok(self.fresh(old, label, space, dtype, given))
     }
 
-    fn grid(&mut self, program: &Program, pipelined: &mut [Pipelined]) -> Result<(), Stop> {
+    fn grid(&mut self, pipelined: &mut [Pipelined]) -> Result<(), Stop> {
+        let program = self.program;
         self.grid = vec![0; program.grid.len()];
         for _ in 0..program.grid_steps() {
             for window in pipelined.iter_mut() {

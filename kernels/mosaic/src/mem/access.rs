@@ -13,8 +13,8 @@ use super::view::{AllocationId, Complaint, View};
 
 /// All allocations of a run and the copies in flight between them.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
-    pub(crate) allocations: Vec<Allocation>,
+pub(crate) struct Memory<'r> {
+    pub(crate) allocations: Vec<Allocation<'r>>,
     pub(super) copies: Copies,
 }
 
@@ -25,18 +25,18 @@ pub(super) enum Access {
     Write,
 }
 
-impl Memory {
-    /// Forgets all copies and sets the policy for the next run; allocations stay.
-    pub(crate) fn begin(&mut self, order: DmaOrder) {
-        self.copies.begin(order);
+impl<'r> Memory<'r> {
+    /// Memory without allocations.
+    pub(crate) fn new(order: DmaOrder) -> Memory<'r> {
+        Memory { allocations: Vec::new(), copies: Copies::new(order) }
     }
 
-    pub(crate) fn add(&mut self, allocation: Allocation) -> AllocationId {
+    pub(crate) fn add(&mut self, allocation: Allocation<'r>) -> AllocationId {
         self.allocations.push(allocation);
         (self.allocations.len() - 1) as AllocationId
     }
 
-    pub(super) fn of(&self, view: &View) -> &Allocation {
+    pub(super) fn of(&self, view: &View) -> &Allocation<'r> {
         &self.allocations[view.allocation as usize]
     }
 
@@ -81,49 +81,41 @@ impl Memory {
     pub(crate) fn load(&self, view: &View, pool: &mut Pool) -> Result<Vector, Trap> {
         self.checked(view, Access::Read)?;
         let allocation = self.of(view);
-        let (dtype, width, stride) = (allocation.dtype, view.dims.last(), view.last_stride() as usize);
         let mut lanes = pool.take(view.dims.len());
-        let mut undefined = false;
-        let mut at = 0;
-        view.rows(|offset| {
-            let row = &mut lanes[at..at + width];
-            at += width;
-            let offset = offset as usize;
-            if view.pack == 1 {
-                codec::read(view.dtype, &allocation.bytes, offset, stride, row);
-                undefined |= codec::any_undefined(dtype, &allocation.shadow, offset, stride, width);
-            } else {
-                undefined |= read_packed(view, allocation, offset, stride, row);
-            }
-        });
-        let undefined = undefined.then(|| self.load_shadow(view, pool));
+        if view.pack == 1 {
+            codec::read_view(view, allocation.bytes(), lanes.slots());
+        } else {
+            codec::read_packed(view, allocation.dtype, allocation.bytes(), lanes.slots());
+        }
+        let undefined = allocation.any_undefined_in(view).then(|| self.load_shadow(view, pool));
         let lanes = Grid::new(view.dims, lanes).compact_rows(pool);
         Ok(Vector { lanes, undefined })
     }
 
     fn load_shadow(&self, view: &View, pool: &mut Pool) -> Grid {
         let allocation = self.of(view);
-        let (dtype, width, stride) = (allocation.dtype, view.dims.last(), view.last_stride() as usize);
-        let mut masks = pool.take(view.dims.len());
-        let mut part = vec![0; width];
-        let mut at = 0;
+        let bits = allocation.dtype.bits();
+        let (width, stride) = (view.dims.last(), view.last_stride() as usize);
+        let mut grid = pool.take(view.dims.len());
+        let mut masks = grid.slots();
+        masks.fill(0);
+        let mut shadow = vec![0; if width == 0 { 0 } else { (width - 1) * stride + 1 }];
         view.rows(|offset| {
-            let row = &mut masks[at..at + width];
-            at += width;
-            row.fill(0);
+            let (row, rest) = std::mem::take(&mut masks).split_at_mut(width);
+            masks = rest;
             for packed in 0..view.pack {
-                let first = offset as usize + packed * view.pack_stride as usize;
-                codec::read_shadow(dtype, &allocation.shadow, first, stride, &mut part);
-                for (mask, &bits) in row.iter_mut().zip(&part) {
-                    *mask |= bits << (packed * dtype.bits() % 32);
+                allocation.shadow_into(offset as usize + packed * view.pack_stride as usize, &mut shadow);
+                let undefined = (u32::MAX >> (32 - bits)) << (packed * bits % 32);
+                for (mask, &byte) in row.iter_mut().zip(shadow.iter().step_by(stride.max(1))) {
+                    *mask |= if byte == 0 { 0 } else { undefined };
                 }
             }
             // Lanes hold floats widened and integers sign-extended: one undefined bit spoils what it is spread over.
-            for mask in row.iter_mut() {
+            for mask in row {
                 *mask = widen_mask(view, *mask);
             }
         });
-        Grid::new(view.dims, masks).compact_rows(pool)
+        Grid::new(view.dims, grid).compact_rows(pool)
     }
 
     /// Stores the whole view, or the lanes under `mask`. An undefined mask lane leaves the element undefined.
@@ -136,37 +128,55 @@ impl Memory {
     ) -> Result<(), Trap> {
         self.checked(view, Access::Write)?;
         let dims = view.dims;
+        let allocation = &mut self.allocations[view.allocation as usize];
+        let (outer, run, stride) = view.runs();
+        let simple = stride == 1 && view.dtype.bits() >= 8 && view.pack == 1;
         let lanes = value.lanes.expand(&dims, pool);
+        if simple && mask.is_none() && value.undefined.is_none() {
+            let (bytes, shadow) = allocation.writable();
+            let mut rest = &lanes.lanes[..];
+            view.outer(outer, |offset| {
+                let (row, tail) = rest.split_at(run);
+                rest = tail;
+                codec::write_row(view.dtype, bytes, offset as usize, row);
+                define(shadow, offset as usize, run);
+            });
+            pool.give(lanes.lanes);
+            return Ok(());
+        }
         let masks = value.undefined.as_ref().map(|grid| grid.expand(&dims, pool));
         let on = mask.map(|mask| mask.lanes.expand(&dims, pool));
         let doubtful = mask.and_then(|mask| mask.undefined.as_ref()).map(|grid| grid.expand(&dims, pool));
-        let allocation = &mut self.allocations[view.allocation as usize];
-        let (dtype, width, stride) = (view.dtype, dims.last(), view.last_stride() as usize);
+        let simple = simple && masks.is_none() && doubtful.is_none();
+        let (width, stride) = (dims.last(), view.last_stride() as usize);
         let mut at = 0;
         view.rows(|offset| {
-            let range = at..at + width;
+            let first = at;
             at += width;
-            let row = &lanes.lanes[range.clone()];
-            let plain = stride == 1 && masks.is_none() && doubtful.is_none();
-            let all_on = on.as_ref().is_none_or(|on| on.lanes[range.clone()].iter().all(|&lane| lane != 0));
-            if plain && all_on && dtype.bits() >= 8 && view.pack == 1 {
-                codec::write_row(dtype, &mut allocation.bytes, offset as usize, row);
-                let bytes = dtype.bits() / 8;
-                allocation.shadow[offset as usize * bytes..(offset as usize + width) * bytes].fill(0);
+            let row = &lanes.lanes[first..at];
+            let on = on.as_ref().map(|on| &on.lanes[first..at]);
+            if simple {
+                let (bytes, shadow) = allocation.writable();
+                if on.is_none_or(|on| on.iter().all(|&lane| lane != 0)) {
+                    codec::write_row(view.dtype, bytes, offset as usize, row);
+                    define(shadow, offset as usize, width);
+                    return;
+                }
+                for (i, (&lane, _)) in row.iter().zip(on.unwrap_or_default()).enumerate().filter(on_lane) {
+                    let element = offset as usize + i;
+                    codec::write_raw(view.dtype, bytes, element, codec::raw(view.dtype, lane));
+                    define(shadow, element, 1);
+                }
                 return;
             }
             for (i, &lane) in row.iter().enumerate() {
-                let doubt = doubtful.as_ref().is_some_and(|grid| grid.lanes[range.start + i] != 0);
-                if !doubt && on.as_ref().is_some_and(|on| on.lanes[range.start + i] == 0) {
+                let doubt = doubtful.as_ref().is_some_and(|grid| grid.lanes[first + i] != 0);
+                if !doubt && on.is_some_and(|on| on[i] == 0) {
                     continue;
                 }
-                let element = offset as usize + i * stride;
-                let undefined = if doubt {
-                    u32::MAX
-                } else {
-                    masks.as_ref().map_or(0, |grid| grid.lanes[range.start + i])
-                };
-                put(view, allocation, element, raw(view, lane), undefined);
+                let undefined =
+                    if doubt { u32::MAX } else { masks.as_ref().map_or(0, |grid| grid.lanes[first + i]) };
+                put(view, allocation, offset as usize + i * stride, codec::raw(view.dtype, lane), undefined);
             }
         });
         for grid in [Some(lanes), masks, on, doubtful].into_iter().flatten() {
@@ -216,72 +226,56 @@ impl Memory {
     pub(crate) fn load_scalar(&self, view: &View) -> Result<Scalar, Trap> {
         self.checked(view, Access::Read)?;
         let (raw, undefined) = get(view, self.of(view), view.offset as usize);
-        let mut lane = [0];
-        codec::read(view.dtype, &raw.to_le_bytes(), 0, 1, &mut lane);
-        Ok(Scalar { bits: lane[0], undefined: widen_mask(view, undefined) })
+        Ok(Scalar { bits: codec::lane(view.dtype, raw), undefined: widen_mask(view, undefined) })
     }
 
     /// Stores one element.
     pub(crate) fn store_scalar(&mut self, view: &View, value: Scalar) -> Result<(), Trap> {
         self.checked(view, Access::Write)?;
         let allocation = &mut self.allocations[view.allocation as usize];
-        put(view, allocation, view.offset as usize, raw(view, value.bits), value.undefined);
+        let raw = codec::raw(view.dtype, value.bits);
+        put(view, allocation, view.offset as usize, raw, value.undefined);
         Ok(())
     }
+}
+
+/// Marks elements as defined in a shadow, which is empty where definedness isn't tracked.
+fn define(shadow: &mut [u8], first: usize, count: usize) {
+    if let Some(shadow) = shadow.get_mut(first..first + count) {
+        shadow.fill(0);
+    }
+}
+
+fn on_lane(lane: &(usize, (&u32, &u32))) -> bool {
+    *lane.1.1 != 0
 }
 
 /// An element's raw bits and undefined bits, in the width of the view's type; `first` is where its low part lies.
 pub(super) fn get(view: &View, allocation: &Allocation, first: usize) -> (u32, u32) {
     let (mut raw, mut undefined) = (0, 0);
+    let bits = allocation.dtype.bits();
     for packed in 0..view.pack {
-        let (mut bits, mut mask) = ([0], [0]);
         let at = first + packed * view.pack_stride as usize;
-        codec::read_raw(allocation.dtype, &allocation.bytes, at, 1, &mut bits);
-        codec::read_shadow(allocation.dtype, &allocation.shadow, at, 1, &mut mask);
-        let shift = packed * allocation.dtype.bits();
-        raw |= bits[0] << shift;
-        undefined |= mask[0] << shift;
+        raw |= codec::read_raw(allocation.dtype, allocation.bytes(), at) << (packed * bits);
+        if allocation.any_undefined(at, 1, 1) {
+            undefined |= (u32::MAX >> (32 - bits)) << (packed * bits);
+        }
     }
     (raw, undefined)
 }
 
 /// The inverse of [`get`].
 pub(super) fn put(view: &View, allocation: &mut Allocation, first: usize, raw: u32, undefined: u32) {
+    let (dtype, bits) = (allocation.dtype, allocation.dtype.bits());
+    let (bytes, shadow) = allocation.writable();
     for packed in 0..view.pack {
         let at = first + packed * view.pack_stride as usize;
-        let bits = allocation.dtype.bits();
         let part = |word: u32| (word >> (packed * bits)) & (u32::MAX >> (32 - bits));
-        codec::write_raw(allocation.dtype, &mut allocation.bytes, at, part(raw));
-        codec::mark_one(allocation.dtype, &mut allocation.shadow, at, part(undefined) != 0);
-    }
-}
-
-/// A lane's raw bits in the width of the view's type.
-fn raw(view: &View, lane: u32) -> u32 {
-    let mut bytes = [0; 4];
-    codec::write_one(view.dtype, &mut bytes, 0, lane);
-    u32::from_le_bytes(bytes)
-}
-
-/// Lanes of a view that packs several narrow elements into a word; says whether any bit is undefined.
-fn read_packed(view: &View, allocation: &Allocation, offset: usize, stride: usize, row: &mut [u32]) -> bool {
-    let mut undefined = false;
-    let mut part = [0; 128];
-    row.fill(0);
-    for packed in 0..view.pack {
-        let first = offset + packed * view.pack_stride as usize;
-        for (chunk, lanes) in row.chunks_mut(part.len()).enumerate() {
-            let first = first + chunk * part.len() * stride;
-            let part = &mut part[..lanes.len()];
-            codec::read_raw(allocation.dtype, &allocation.bytes, first, stride, part);
-            undefined |=
-                codec::any_undefined(allocation.dtype, &allocation.shadow, first, stride, lanes.len());
-            for (lane, &bits) in lanes.iter_mut().zip(part.iter()) {
-                *lane |= bits << (packed * allocation.dtype.bits());
-            }
+        codec::write_raw(dtype, bytes, at, part(raw));
+        if let Some(shadow) = shadow.get_mut(at) {
+            *shadow = u8::from(part(undefined) != 0);
         }
     }
-    undefined
 }
 
 fn widen_mask(view: &View, mask: u32) -> u32 {

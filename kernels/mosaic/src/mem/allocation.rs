@@ -1,7 +1,7 @@
-//! An allocation: bytes, a shadow that says which of them are undefined, and its logical shape.
+//! An allocation: bytes, a shadow that says which elements are undefined, and its logical shape.
 //!
-//! Invariant: `shadow.len() == bytes.len()`; a shadow byte of 0 means defined, bit 0 (bit 1) means that the low (high)
-//! nibble isn't. For types of a byte and more both bits go together. Semaphores have no bytes, only `counts`.
+//! Invariant: an own shadow has one byte an element, 0 for defined. Operands are lent: their bytes and undefined ranges stay
+//! with the caller until the kernel writes to them, which makes a copy first. Semaphores have no bytes, only `counts`.
 
 use std::ops::Range;
 
@@ -10,99 +10,221 @@ use countersign_dtype::{Array, DType};
 use crate::ir::MemorySpace;
 use crate::value::Dims;
 
-/// Both nibbles undefined.
-pub(crate) const UNDEFINED: u8 = 3;
+use super::view::View;
 
 /// Memory of one operand, window, output or scratch buffer.
 #[derive(Debug, Clone)]
-pub(crate) struct Allocation {
+pub(crate) struct Allocation<'r> {
     /// What a person should call it: `kv_pages`, `scratch 0`, `window of output 0`.
     pub(crate) label: String,
     pub(crate) space: MemorySpace,
     pub(crate) dtype: DType,
     pub(crate) dims: Dims,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) shadow: Vec<u8>,
+    bytes: Bytes<'r>,
+    shadow: Shadow<'r>,
     /// Bytes that each semaphore has received and not yet given; empty for data.
     pub(crate) counts: Vec<i64>,
 }
 
-impl Allocation {
-    /// Undefined memory.
-    pub(crate) fn undefined(label: String, space: MemorySpace, dtype: DType, dims: Dims) -> Allocation {
-        let len = Array::byte_len(dtype, dims.len());
-        Allocation {
-            label,
-            space,
-            dtype,
-            dims,
-            bytes: vec![0; len],
-            shadow: vec![UNDEFINED; len],
-            counts: Vec::new(),
-        }
+#[derive(Debug, Clone)]
+enum Bytes<'r> {
+    Own(Vec<u8>),
+    Lent(&'r [u8]),
+}
+
+#[derive(Debug, Clone)]
+enum Shadow<'r> {
+    /// One byte an element; 0 is defined.
+    Own(Vec<u8>),
+    /// Undefined element ranges, sorted and disjoint.
+    Lent(&'r [Range<usize>]),
+    /// Definedness isn't tracked: all counts as defined.
+    Off,
+}
+
+/// Buffers of an earlier run, to be used again.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    bytes: Vec<u8>,
+    shadow: Vec<u8>,
+}
+
+/// What is wrong with memory at its beginning.
+const UNDEFINED: u8 = 1;
+
+impl<'r> Allocation<'r> {
+    /// Undefined memory, whose bytes hold whatever `buffers` held before; with `tracked` off all of it counts as defined.
+    pub(crate) fn undefined(
+        label: String,
+        space: MemorySpace,
+        dtype: DType,
+        dims: Dims,
+        tracked: bool,
+        buffers: Buffers,
+    ) -> Allocation<'r> {
+        let Buffers { mut bytes, mut shadow } = buffers;
+        bytes.resize(Array::byte_len(dtype, dims.len()), 0);
+        let shadow = if tracked {
+            shadow.clear();
+            shadow.resize(dims.len(), UNDEFINED);
+            Shadow::Own(shadow)
+        } else {
+            bytes.fill(0);
+            Shadow::Off
+        };
+        Allocation { label, space, dtype, dims, bytes: Bytes::Own(bytes), shadow, counts: Vec::new() }
+    }
+
+    /// An operand: `undefined` are element ranges that nobody may rely on.
+    pub(crate) fn lent(
+        label: String,
+        space: MemorySpace,
+        dims: Dims,
+        array: &'r Array,
+        undefined: &'r [Range<usize>],
+        tracked: bool,
+    ) -> Allocation<'r> {
+        let shadow = if tracked { Shadow::Lent(undefined) } else { Shadow::Off };
+        let bytes = Bytes::Lent(&array.bytes);
+        Allocation { label, space, dtype: array.dtype, dims, bytes, shadow, counts: Vec::new() }
     }
 
     /// Semaphores at zero.
-    pub(crate) fn semaphores(label: String, dims: Dims) -> Allocation {
-        let mut allocation = Allocation::undefined(label, MemorySpace::Semaphore, DType::I32, Dims::ones(0));
-        allocation.dims = dims;
-        allocation.bytes.clear();
-        allocation.shadow.clear();
-        allocation.counts = vec![0; dims.len()];
-        allocation
-    }
-
-    /// Back to undefined memory, or to semaphores at zero.
-    pub(crate) fn reset(&mut self) {
-        self.shadow.fill(UNDEFINED);
-        self.counts.fill(0);
-    }
-
-    /// Takes an operand's values; `undefined` are element ranges that nobody may rely on.
-    pub(crate) fn fill(&mut self, array: &Array, undefined: &[Range<usize>]) {
-        self.bytes.copy_from_slice(&array.bytes);
-        self.shadow.fill(0);
-        for range in undefined {
-            self.mark(range.clone(), true);
+    pub(crate) fn semaphores(label: String, dims: Dims) -> Allocation<'r> {
+        Allocation {
+            label,
+            space: MemorySpace::Semaphore,
+            dtype: DType::I32,
+            dims,
+            bytes: Bytes::Lent(&[]),
+            shadow: Shadow::Off,
+            counts: vec![0; dims.len()],
         }
     }
 
-    /// Marks elements as undefined or defined.
-    pub(crate) fn mark(&mut self, elements: Range<usize>, undefined: bool) {
-        let value = if undefined { UNDEFINED } else { 0 };
-        match self.dtype.bits() {
-            4 => {
-                for element in elements {
-                    let bit = 1 << (element % 2);
-                    let shadow = &mut self.shadow[element / 2];
-                    *shadow = if undefined { *shadow | bit } else { *shadow & !bit };
+    /// Back to undefined memory.
+    pub(crate) fn reset(&mut self) {
+        match &mut self.shadow {
+            Shadow::Own(shadow) => shadow.fill(UNDEFINED),
+            Shadow::Lent(_) | Shadow::Off => {}
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Own(bytes) => bytes,
+            Bytes::Lent(bytes) => bytes,
+        }
+    }
+
+    /// Bytes and shadow to write to; what was lent is copied first. The shadow is empty where it isn't tracked.
+    pub(crate) fn writable(&mut self) -> (&mut [u8], &mut [u8]) {
+        if let Bytes::Lent(bytes) = self.bytes {
+            self.bytes = Bytes::Own(bytes.to_vec());
+        }
+        if let Shadow::Lent(ranges) = self.shadow {
+            let mut shadow = vec![0; self.dims.len()];
+            ranges.iter().for_each(|range| shadow[range.clone()].fill(UNDEFINED));
+            self.shadow = Shadow::Own(shadow);
+        }
+        let bytes = match &mut self.bytes {
+            Bytes::Own(bytes) => bytes.as_mut_slice(),
+            Bytes::Lent(_) => &mut [],
+        };
+        let shadow = match &mut self.shadow {
+            Shadow::Own(shadow) => shadow.as_mut_slice(),
+            Shadow::Lent(_) | Shadow::Off => &mut [],
+        };
+        (bytes, shadow)
+    }
+
+    /// Whether any of `count` elements from `first` on, `stride` apart, is undefined.
+    pub(crate) fn any_undefined(&self, first: usize, stride: usize, count: usize) -> bool {
+        match &self.shadow {
+            Shadow::Off => false,
+            Shadow::Own(shadow) if stride == 1 => {
+                shadow[first..first + count].iter().fold(0, |seen, &byte| seen | byte) != 0
+            }
+            Shadow::Own(shadow) => (0..count).any(|i| shadow[first + i * stride] != 0),
+            Shadow::Lent([]) => false,
+            Shadow::Lent(ranges) if stride == 1 => {
+                let next = ranges.partition_point(|range| range.end <= first);
+                ranges.get(next).is_some_and(|range| range.start < first + count)
+            }
+            Shadow::Lent(_) => (0..count).any(|i| self.any_undefined(first + i * stride, 1, 1)),
+        }
+    }
+
+    /// Whether any element that the view touches is undefined.
+    pub(crate) fn any_undefined_in(&self, view: &View) -> bool {
+        if matches!(self.shadow, Shadow::Off | Shadow::Lent([])) {
+            return false;
+        }
+        let (outer, run, stride) = view.runs();
+        let mut any = false;
+        for packed in 0..view.pack {
+            let skip = packed * view.pack_stride as usize;
+            view.outer(outer, |offset| {
+                any = any || self.any_undefined(offset as usize + skip, stride, run);
+            });
+        }
+        any
+    }
+
+    /// Copies the shadow of `count` elements from `first` on to `out`, which may be empty: nothing is tracked there.
+    pub(crate) fn shadow_into(&self, first: usize, out: &mut [u8]) {
+        match &self.shadow {
+            Shadow::Own(shadow) if !out.is_empty() => out.copy_from_slice(&shadow[first..first + out.len()]),
+            Shadow::Lent(ranges) => {
+                out.fill(0);
+                let end = first + out.len();
+                let next = ranges.partition_point(|range| range.end <= first);
+                for range in ranges[next..].iter().take_while(|range| range.start < end) {
+                    out[range.start.max(first) - first..range.end.min(end) - first].fill(UNDEFINED);
                 }
             }
-            bits => self.shadow[elements.start * bits / 8..elements.end * bits / 8].fill(value),
+            Shadow::Own(_) | Shadow::Off => out.fill(0),
         }
     }
 
     /// Element ranges that are undefined, sorted and disjoint.
     pub(crate) fn undefined_ranges(&self) -> Vec<Range<usize>> {
-        let elements = self.dims.len();
-        let bits = self.dtype.bits();
-        let undefined = |element: usize| match bits {
-            4 => self.shadow[element / 2] >> (element % 2) & 1 != 0,
-            _ => {
-                let width = bits.div_ceil(8);
-                self.shadow[element * width..(element + 1) * width].iter().any(|&byte| byte != 0)
-            }
+        let shadow = match &self.shadow {
+            Shadow::Own(shadow) => shadow,
+            Shadow::Lent(ranges) => return ranges.to_vec(),
+            Shadow::Off => return Vec::new(),
         };
         let mut ranges: Vec<Range<usize>> = Vec::new();
-        if self.shadow.iter().fold(0, |seen, &byte| seen | byte) == 0 {
-            return ranges;
-        }
-        for element in (0..elements).filter(|&element| undefined(element)) {
-            match ranges.last_mut() {
-                Some(last) if last.end == element => last.end += 1,
-                _ => ranges.push(element..element + 1),
+        let mut at = 0;
+        for run in shadow.chunk_by(|a, b| a == b) {
+            if run[0] != 0 {
+                ranges.push(at..at + run.len());
             }
+            at += run.len();
         }
         ranges
+    }
+
+    /// The bytes, and the buffers that are left to be used again.
+    pub(crate) fn into_bytes(self) -> (Vec<u8>, Buffers) {
+        let shadow = match self.shadow {
+            Shadow::Own(shadow) => shadow,
+            Shadow::Lent(_) | Shadow::Off => Vec::new(),
+        };
+        match self.bytes {
+            Bytes::Own(bytes) => (bytes, Buffers { bytes: Vec::new(), shadow }),
+            Bytes::Lent(bytes) => (bytes.to_vec(), Buffers { bytes: Vec::new(), shadow }),
+        }
+    }
+
+    /// What a later run can use again.
+    pub(crate) fn into_buffers(self) -> Buffers {
+        match self.bytes {
+            Bytes::Own(_) => {
+                let (bytes, buffers) = self.into_bytes();
+                Buffers { bytes, ..buffers }
+            }
+            Bytes::Lent(_) => Buffers::default(),
+        }
     }
 }

@@ -1,112 +1,162 @@
-//! Rows of elements between memory bytes and 32-bit lanes, and between shadow bytes and lane masks.
+//! Elements between memory bytes and 32-bit lanes.
 //!
-//! Invariant: `read` after `write` gives the same lanes for every lane that the type can hold. Offsets count elements.
+//! Invariant: `read` after `write` gives the same lanes for every lane that the type can hold. Offsets count elements; the
+//! type is decided once a view, not once an element.
+
+use std::sync::LazyLock;
 
 use countersign_dtype as dtype;
 use countersign_dtype::DType;
 
-/// Reads `out.len()` elements from element `first` on, `stride` apart.
-pub(crate) fn read(element: DType, bytes: &[u8], first: usize, stride: usize, out: &mut [u32]) {
-    match element {
-        DType::F32 | DType::I32 => gather::<4>(bytes, first, stride, out, u32::from_le_bytes),
-        DType::Bf16 => gather::<2>(bytes, first, stride, out, |raw| u32::from(u16::from_le_bytes(raw)) << 16),
-        DType::F16 => gather::<2>(bytes, first, stride, out, |raw| {
-            dtype::f16_bits_to_f32(u16::from_le_bytes(raw)).to_bits()
-        }),
-        DType::I16 => gather::<2>(bytes, first, stride, out, |raw| i16::from_le_bytes(raw) as i32 as u32),
-        DType::I8 => gather::<1>(bytes, first, stride, out, |[raw]| raw as i8 as i32 as u32),
-        DType::I1 => gather::<1>(bytes, first, stride, out, |[raw]| u32::from(raw & 1)),
+use super::view::View;
+
+/// Lanes of every byte of an 8-bit float.
+struct Bytes {
+    e4m3fn: [u32; 256],
+    e5m2: [u32; 256],
+}
+
+static BYTES: LazyLock<Bytes> = LazyLock::new(|| Bytes {
+    e4m3fn: std::array::from_fn(|raw| dtype::f8e4m3fn_bits_to_f32(raw as u8).to_bits()),
+    e5m2: std::array::from_fn(|raw| dtype::f8e5m2_bits_to_f32(raw as u8).to_bits()),
+});
+
+/// Reads the elements of a view that packs nothing, in row-major order.
+pub(crate) fn read_view(view: &View, bytes: &[u8], out: &mut [u32]) {
+    match view.dtype {
+        DType::F32 | DType::I32 => rows::<4>(view, bytes, out, u32::from_le_bytes),
+        DType::Bf16 => rows::<2>(view, bytes, out, |raw| u32::from(u16::from_le_bytes(raw)) << 16),
+        DType::F16 => {
+            rows::<2>(view, bytes, out, |raw| dtype::f16_bits_to_f32(u16::from_le_bytes(raw)).to_bits())
+        }
+        DType::I16 => rows::<2>(view, bytes, out, |raw| i16::from_le_bytes(raw) as i32 as u32),
+        DType::I8 => rows::<1>(view, bytes, out, |[raw]| raw as i8 as i32 as u32),
+        DType::I1 => rows::<1>(view, bytes, out, |[raw]| u32::from(raw & 1)),
         DType::F8E4M3FN => {
-            gather::<1>(bytes, first, stride, out, |[raw]| dtype::f8e4m3fn_bits_to_f32(raw).to_bits())
+            let table = &BYTES.e4m3fn;
+            rows::<1>(view, bytes, out, |[raw]| table[usize::from(raw)]);
         }
         DType::F8E5M2 => {
-            gather::<1>(bytes, first, stride, out, |[raw]| dtype::f8e5m2_bits_to_f32(raw).to_bits())
+            let table = &BYTES.e5m2;
+            rows::<1>(view, bytes, out, |[raw]| table[usize::from(raw)]);
         }
-        DType::I4 => {
-            for (i, lane) in out.iter_mut().enumerate() {
-                let at = first + i * stride;
-                let nibble = u32::from(bytes[at / 2] >> (4 * (at % 2)));
-                *lane = (((nibble << 28) as i32) >> 28) as u32;
+        DType::I4 => nibbles(view, bytes, out, |nibble| (((nibble << 28) as i32) >> 28) as u32),
+    }
+}
+
+/// Reads the words of a view that packs several elements of type `element` into each, low bits first.
+pub(crate) fn read_packed(view: &View, element: DType, bytes: &[u8], out: &mut [u32]) {
+    out.fill(0);
+    for packed in 0..view.pack {
+        let part = View { offset: view.offset + packed as i64 * view.pack_stride, ..view.clone() };
+        let shift = packed * element.bits();
+        match element.bits() {
+            16 => or_rows::<2>(&part, bytes, out, |raw| u32::from(u16::from_le_bytes(raw)) << shift),
+            8 => or_rows::<1>(&part, bytes, out, |[raw]| u32::from(raw) << shift),
+            4 => {
+                let mut lanes = out.iter_mut();
+                each(&part, |at| {
+                    if let Some(lane) = lanes.next() {
+                        *lane |= nibble(bytes, at) << shift;
+                    }
+                });
             }
+            _ => {}
         }
     }
 }
 
-/// Raw bits, zero-extended, for views that pack narrow elements into words.
-pub(crate) fn read_raw(element: DType, bytes: &[u8], first: usize, stride: usize, out: &mut [u32]) {
+fn nibble(bytes: &[u8], at: usize) -> u32 {
+    u32::from(bytes[at / 2] >> (4 * (at % 2)) & 0xF)
+}
+
+fn nibbles(view: &View, bytes: &[u8], out: &mut [u32], f: impl Fn(u32) -> u32) {
+    let mut lanes = out.iter_mut();
+    each(view, |at| {
+        if let Some(lane) = lanes.next() {
+            *lane = f(nibble(bytes, at));
+        }
+    });
+}
+
+/// Every element's place, in row-major order.
+fn each(view: &View, mut f: impl FnMut(usize)) {
+    let (outer, run, stride) = view.runs();
+    view.outer(outer, |offset| (0..run).for_each(|i| f(offset as usize + i * stride)));
+}
+
+#[inline(always)]
+fn rows<const N: usize>(view: &View, bytes: &[u8], out: &mut [u32], f: impl Fn([u8; N]) -> u32) {
+    gather(view, bytes, out, |lane, raw| *lane = f(raw));
+}
+
+#[inline(always)]
+fn or_rows<const N: usize>(view: &View, bytes: &[u8], out: &mut [u32], f: impl Fn([u8; N]) -> u32) {
+    gather(view, bytes, out, |lane, raw| *lane |= f(raw));
+}
+
+#[inline(always)]
+fn gather<const N: usize>(view: &View, bytes: &[u8], out: &mut [u32], f: impl Fn(&mut u32, [u8; N])) {
+    let (outer, run, stride) = view.runs();
+    let mut rest = out;
+    view.outer(outer, |offset| {
+        let offset = offset as usize;
+        let (row, tail) = std::mem::take(&mut rest).split_at_mut(run);
+        rest = tail;
+        if stride == 1 {
+            let (source, _) = bytes[N * offset..N * (offset + run)].as_chunks::<N>();
+            for (lane, raw) in row.iter_mut().zip(source) {
+                f(lane, *raw);
+            }
+        } else {
+            for (i, lane) in row.iter_mut().enumerate() {
+                let at = N * (offset + i * stride);
+                if let Some(raw) = bytes[at..].first_chunk::<N>() {
+                    f(lane, *raw);
+                }
+            }
+        }
+    });
+}
+
+/// One element's raw bits, zero-extended.
+pub(crate) fn read_raw(element: DType, bytes: &[u8], at: usize) -> u32 {
     match element.bits() {
-        32 => gather::<4>(bytes, first, stride, out, u32::from_le_bytes),
-        16 => gather::<2>(bytes, first, stride, out, |raw| u32::from(u16::from_le_bytes(raw))),
-        8 | 1 => gather::<1>(bytes, first, stride, out, |[raw]| u32::from(raw)),
-        _ => {
-            for (i, lane) in out.iter_mut().enumerate() {
-                let at = first + i * stride;
-                *lane = u32::from(bytes[at / 2] >> (4 * (at % 2)) & 0xF);
-            }
-        }
+        32 => bytes[4 * at..].first_chunk().map_or(0, |raw| u32::from_le_bytes(*raw)),
+        16 => bytes[2 * at..].first_chunk().map_or(0, |raw| u32::from(u16::from_le_bytes(*raw))),
+        8 | 1 => u32::from(bytes[at]),
+        _ => nibble(bytes, at),
     }
 }
 
-/// Masks of undefined bits in an element's own width (before any sign extension or widening).
-pub(crate) fn read_shadow(element: DType, shadow: &[u8], first: usize, stride: usize, out: &mut [u32]) {
-    let byte = |shadow: u8| if shadow == 0 { 0u32 } else { 0xFF };
-    match element.bits() {
-        32 => gather::<4>(shadow, first, stride, out, |raw| {
-            raw.iter().rev().fold(0, |word, &shadow| word << 8 | byte(shadow))
-        }),
-        16 => gather::<2>(shadow, first, stride, out, |raw| byte(raw[1]) << 8 | byte(raw[0])),
-        8 | 1 => gather::<1>(shadow, first, stride, out, |[raw]| byte(raw)),
-        _ => {
-            for (i, lane) in out.iter_mut().enumerate() {
-                let at = first + i * stride;
-                *lane = if shadow[at / 2] >> (at % 2) & 1 != 0 { 0xF } else { 0 };
-            }
-        }
+/// The lane that an element's raw bits mean.
+pub(crate) fn lane(element: DType, raw: u32) -> u32 {
+    match element {
+        DType::F32 | DType::I32 => raw,
+        DType::Bf16 => raw << 16,
+        DType::F16 => dtype::f16_bits_to_f32(raw as u16).to_bits(),
+        DType::I16 => raw as i16 as i32 as u32,
+        DType::I8 => raw as i8 as i32 as u32,
+        DType::I1 => raw & 1,
+        DType::F8E4M3FN => BYTES.e4m3fn[(raw & 0xFF) as usize],
+        DType::F8E5M2 => BYTES.e5m2[(raw & 0xFF) as usize],
+        DType::I4 => (((raw << 28) as i32) >> 28) as u32,
     }
 }
 
-/// Whether any of the row's elements has an undefined bit.
-pub(crate) fn any_undefined(
-    element: DType,
-    shadow: &[u8],
-    first: usize,
-    stride: usize,
-    count: usize,
-) -> bool {
-    let bits = element.bits();
-    if count == 0 {
-        return false;
-    }
-    if stride == 1 && (bits >= 8 || (first.is_multiple_of(2) && count.is_multiple_of(2))) {
-        let from = first * bits / 8;
-        let to = (first + count) * bits / 8;
-        if bits >= 8 || bits == 4 {
-            return shadow[from..to].iter().fold(0, |seen, &byte| seen | byte) != 0;
-        }
-    }
-    let mut lane = [0];
-    (0..count).any(|i| {
-        read_shadow(element, shadow, first + i * stride, 1, &mut lane);
-        lane[0] != 0
-    })
-}
-
-/// Writes one element.
-pub(crate) fn write_one(element: DType, bytes: &mut [u8], at: usize, lane: u32) {
+/// The raw bits of a lane, in the low bits.
+pub(crate) fn raw(element: DType, lane: u32) -> u32 {
     let value = f32::from_bits(lane);
     match element {
-        DType::F32 | DType::I32 => bytes[4 * at..4 * at + 4].copy_from_slice(&lane.to_le_bytes()),
-        DType::Bf16 => bytes[2 * at..2 * at + 2].copy_from_slice(&((lane >> 16) as u16).to_le_bytes()),
-        DType::F16 => bytes[2 * at..2 * at + 2].copy_from_slice(&dtype::f32_to_f16_bits(value).to_le_bytes()),
-        DType::I16 => bytes[2 * at..2 * at + 2].copy_from_slice(&(lane as u16).to_le_bytes()),
-        DType::I8 => bytes[at] = lane as u8,
-        DType::I1 => bytes[at] = (lane & 1) as u8,
-        DType::F8E4M3FN => bytes[at] = dtype::f32_to_f8e4m3fn_bits(value),
-        DType::F8E5M2 => bytes[at] = dtype::f32_to_f8e5m2_bits(value),
-        DType::I4 => {
-            let shift = 4 * (at % 2);
-            bytes[at / 2] = bytes[at / 2] & !(0xF << shift) | ((lane & 0xF) as u8) << shift;
-        }
+        DType::F32 | DType::I32 => lane,
+        DType::Bf16 => lane >> 16,
+        DType::F16 => u32::from(dtype::f32_to_f16_bits(value)),
+        DType::I16 => lane & 0xFFFF,
+        DType::I8 => lane & 0xFF,
+        DType::I1 => lane & 1,
+        DType::F8E4M3FN => u32::from(dtype::f32_to_f8e4m3fn_bits(value)),
+        DType::F8E5M2 => u32::from(dtype::f32_to_f8e5m2_bits(value)),
+        DType::I4 => lane & 0xF,
     }
 }
 
@@ -116,65 +166,32 @@ pub(crate) fn write_raw(element: DType, bytes: &mut [u8], at: usize, raw: u32) {
         32 => bytes[4 * at..4 * at + 4].copy_from_slice(&raw.to_le_bytes()),
         16 => bytes[2 * at..2 * at + 2].copy_from_slice(&(raw as u16).to_le_bytes()),
         8 | 1 => bytes[at] = raw as u8,
-        _ => write_one(DType::I4, bytes, at, raw),
+        _ => {
+            let shift = 4 * (at % 2);
+            bytes[at / 2] = bytes[at / 2] & !(0xF << shift) | ((raw & 0xF) as u8) << shift;
+        }
     }
 }
 
-/// Writes a row of elements one after the other.
+/// Writes elements of a type of at least a byte one after the other.
 pub(crate) fn write_row(element: DType, bytes: &mut [u8], first: usize, lanes: &[u32]) {
     match element {
         DType::F32 | DType::I32 => {
             let target = &mut bytes[4 * first..4 * (first + lanes.len())];
-            for (raw, lane) in target.chunks_exact_mut(4).zip(lanes) {
-                raw.copy_from_slice(&lane.to_le_bytes());
+            for (raw, lane) in target.as_chunks_mut::<4>().0.iter_mut().zip(lanes) {
+                *raw = lane.to_le_bytes();
             }
         }
         DType::Bf16 => {
             let target = &mut bytes[2 * first..2 * (first + lanes.len())];
-            for (raw, lane) in target.chunks_exact_mut(2).zip(lanes) {
-                raw.copy_from_slice(&((lane >> 16) as u16).to_le_bytes());
+            for (raw, lane) in target.as_chunks_mut::<2>().0.iter_mut().zip(lanes) {
+                *raw = ((lane >> 16) as u16).to_le_bytes();
             }
         }
         _ => {
             for (i, &lane) in lanes.iter().enumerate() {
-                write_one(element, bytes, first + i, lane);
+                write_raw(element, bytes, first + i, raw(element, lane));
             }
         }
-    }
-}
-
-/// Marks one element's shadow.
-pub(crate) fn mark_one(element: DType, shadow: &mut [u8], at: usize, undefined: bool) {
-    match element.bits() {
-        4 => {
-            let bit = 1 << (at % 2);
-            shadow[at / 2] = if undefined { shadow[at / 2] | bit } else { shadow[at / 2] & !bit };
-        }
-        bits => {
-            let width = bits.div_ceil(8);
-            shadow[at * width..(at + 1) * width].fill(if undefined { super::UNDEFINED } else { 0 });
-        }
-    }
-}
-
-fn gather<const N: usize>(
-    bytes: &[u8],
-    first: usize,
-    stride: usize,
-    out: &mut [u32],
-    f: impl Fn([u8; N]) -> u32,
-) {
-    if stride == 1 {
-        let (source, _) = bytes[N * first..N * (first + out.len())].as_chunks::<N>();
-        for (lane, raw) in out.iter_mut().zip(source) {
-            *lane = f(*raw);
-        }
-        return;
-    }
-    for (i, lane) in out.iter_mut().enumerate() {
-        let at = N * (first + i * stride);
-        let mut raw = [0; N];
-        raw.copy_from_slice(&bytes[at..at + N]);
-        *lane = f(raw);
     }
 }

@@ -4,8 +4,6 @@
 //! landed; landing time is the policy's, visibility the wait's. So an eager policy hides no race.
 
 use crate::fault::{FaultClass, Trap};
-use crate::value::Dims;
-
 use super::access::{self, Access, Memory};
 use super::allocation::Allocation;
 use super::view::View;
@@ -41,14 +39,12 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    pub(super) fn begin(&mut self, order: DmaOrder) {
-        self.pending.clear();
-        self.order = order;
-        self.draws = 0;
+    pub(super) fn new(order: DmaOrder) -> Copies {
+        Copies { pending: Vec::new(), order, draws: 0 }
     }
 
     /// Faults if the access disturbs a copy in flight.
-    pub(super) fn check(&self, view: &View, access: Access, allocations: &[Allocation]) -> Result<(), Trap> {
+    pub(super) fn check(&self, view: &View, access: Access, allocations: &[Allocation<'_>]) -> Result<(), Trap> {
         for copy in &self.pending {
             let (hit, role) = if overlap(view, &copy.target) {
                 (&copy.target, "writes")
@@ -82,7 +78,7 @@ impl Copies {
     }
 }
 
-impl Memory {
+impl Memory<'_> {
     /// Starts a copy.
     pub(crate) fn start(
         &mut self,
@@ -192,52 +188,45 @@ impl Memory {
 
     /// Moves bytes and shadow; both views have been checked and have equal shape and type.
     pub(crate) fn copy(&mut self, source: &View, target: &View) {
-        let width = source.dims.last();
-        let mut from = Vec::new();
-        let mut to = Vec::new();
-        let packed = source.pack != 1 || target.pack != 1;
-        let whole = !packed && source.is_contiguous() && target.is_contiguous();
-        if whole {
-            from.push(source.offset as usize);
-            to.push(target.offset as usize);
-        } else {
-            source.rows(|offset| from.push(offset as usize));
-            target.rows(|offset| to.push(offset as usize));
-        }
-        let run = if whole { source.dims.len() } else { width };
-        let same = source.allocation == target.allocation;
-        let taken = if same {
-            self.allocations[source.allocation as usize].clone()
-        } else {
-            std::mem::replace(
-                &mut self.allocations[source.allocation as usize],
-                Allocation::semaphores(String::new(), Dims::ones(0)),
-            )
-        };
-        let into = &mut self.allocations[target.allocation as usize];
-        let bits = into.dtype.bits();
-        for (&from, &to) in from.iter().zip(&to) {
-            let aligned = [from, to, run].into_iter().all(|count| (count * bits).is_multiple_of(8));
-            if aligned && !packed && (whole || (source.last_stride() == 1 && target.last_stride() == 1)) {
-                let (from, to, len) = (from * bits / 8, to * bits / 8, run * bits / 8);
-                into.bytes[to..to + len].copy_from_slice(&taken.bytes[from..from + len]);
-                into.shadow[to..to + len].copy_from_slice(&taken.shadow[from..from + len]);
-                continue;
-            }
-            for i in 0..run {
-                let (from, to) = if whole {
-                    (from + i, to + i)
-                } else {
-                    (from + i * source.last_stride() as usize, to + i * target.last_stride() as usize)
-                };
-                let (raw, undefined) = access::get(source, &taken, from);
-                access::put(target, into, to, raw, undefined);
-            }
-        }
-        if !same {
-            self.allocations[source.allocation as usize] = taken;
+        let (at, into) = (source.allocation as usize, target.allocation as usize);
+        if at == into {
+            let from = self.allocations[at].clone();
+            move_elements(&from, source, &mut self.allocations[into], target);
+        } else if let Ok([from, into]) = self.allocations.get_disjoint_mut([at, into]) {
+            move_elements(from, source, into, target);
         }
     }
+}
+
+fn move_elements(from: &Allocation, source: &View, into: &mut Allocation, target: &View) {
+    let bits = into.dtype.bits();
+    let ((outer, run, stride), (outer_to, run_to, stride_to)) = (source.runs(), target.runs());
+    let (outer, run) = if outer >= outer_to { (outer, run) } else { (outer_to, run_to) };
+    let whole_bytes = |offset: i64| (offset as usize * bits).is_multiple_of(8);
+    let mut in_bytes = stride == 1 && stride_to == 1 && source.pack == 1 && target.pack == 1;
+    if in_bytes && bits < 8 {
+        in_bytes = whole_bytes(run as i64);
+        source.outer_pair(target, outer, |at, to| in_bytes = in_bytes && whole_bytes(at) && whole_bytes(to));
+    }
+    if in_bytes {
+        let (bytes, shadow) = into.writable();
+        source.outer_pair(target, outer, |at, to| {
+            let (at, to) = (at as usize, to as usize);
+            let (first, first_to, len) = (at * bits / 8, to * bits / 8, run * bits / 8);
+            bytes[first_to..first_to + len].copy_from_slice(&from.bytes()[first..first + len]);
+            if let Some(shadow) = shadow.get_mut(to..to + run) {
+                from.shadow_into(at, shadow);
+            }
+        });
+        return;
+    }
+    let (stride, stride_to) = (source.last_stride() as usize, target.last_stride() as usize);
+    source.outer_pair(target, source.dims.rank().saturating_sub(1), |at, to| {
+        for i in 0..source.dims.last() {
+            let (raw, undefined) = access::get(source, from, at as usize + i * stride);
+            access::put(target, into, to as usize + i * stride_to, raw, undefined);
+        }
+    });
 }
 
 /// Whether two views touch an element in common, exactly.

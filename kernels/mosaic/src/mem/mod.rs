@@ -10,6 +10,6 @@ mod dma;
 mod view;
 
 pub(crate) use access::Memory;
-pub(crate) use allocation::{Allocation, UNDEFINED};
+pub(crate) use allocation::{Allocation, Buffers};
 pub use dma::DmaOrder;
 pub(crate) use view::{AllocationId, Complaint, View};

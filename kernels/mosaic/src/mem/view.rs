@@ -126,17 +126,42 @@ impl View {
         Some((self.offset, last + 1))
     }
 
+    /// How the view splits into runs of elements that lie `stride` apart: the number of outer dimensions to walk, the length
+    /// of a run, and the stride. Inner dimensions that lie one after the other make one run.
+    pub(crate) fn runs(&self) -> (usize, usize, usize) {
+        let mut outer = self.dims.rank();
+        let mut run = 1usize;
+        while outer > 0 && (self.dims.get(outer - 1) == 1 || self.strides[outer - 1] == run as i64) {
+            outer -= 1;
+            run *= self.dims.get(outer);
+        }
+        if run > 1 || outer == 0 {
+            return (outer, run, 1);
+        }
+        (outer - 1, self.dims.get(outer - 1), self.strides[outer - 1] as usize)
+    }
+
     /// Calls `f` with the first element of each row (run over the last dimension).
-    pub(crate) fn rows(&self, mut f: impl FnMut(i64)) {
-        let rank = self.dims.rank();
-        let outer = rank.saturating_sub(1);
+    pub(crate) fn rows(&self, f: impl FnMut(i64)) {
+        self.outer(self.dims.rank().saturating_sub(1), f);
+    }
+
+    /// Calls `f` with the element at which each point of the first `outer` dimensions begins.
+    #[inline(always)]
+    pub(crate) fn outer(&self, outer: usize, mut f: impl FnMut(i64)) {
+        self.outer_pair(self, outer, |offset, _| f(offset));
+    }
+
+    /// [`View::outer`] of two views of equal extents.
+    #[inline(always)]
+    pub(crate) fn outer_pair(&self, other: &View, outer: usize, mut f: impl FnMut(i64, i64)) {
         if self.dims.len() == 0 {
             return;
         }
         let mut index = [0usize; MAX_RANK];
-        let mut offset = self.offset;
+        let (mut offset, mut second) = (self.offset, other.offset);
         loop {
-            f(offset);
+            f(offset, second);
             let mut dim = outer;
             loop {
                 if dim == 0 {
@@ -145,10 +170,12 @@ impl View {
                 dim -= 1;
                 index[dim] += 1;
                 offset += self.strides[dim];
+                second += other.strides[dim];
                 if index[dim] < self.dims.get(dim) {
                     break;
                 }
                 offset -= self.strides[dim] * self.dims.get(dim) as i64;
+                second -= other.strides[dim] * self.dims.get(dim) as i64;
                 index[dim] = 0;
             }
         }

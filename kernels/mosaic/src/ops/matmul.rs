@@ -54,10 +54,10 @@ pub(crate) fn matmul(
         start = flushed_grid(&start, pool);
     }
     let mut out = pool.take(op.to.len());
-    out.copy_from_slice(&start.lanes);
+    out.slots().copy_from_slice(&start.lanes);
     {
         let (a, b) = (bytemuck::cast_slice(&a.lanes[..]), bytemuck::cast_slice(&b.lanes[..]));
-        let c = bytemuck::cast_slice_mut(&mut out);
+        let c = bytemuck::cast_slice_mut(out.slots());
         if flush {
             product::<true>(a, b, c, rows, columns, depth);
         } else {
@@ -80,7 +80,8 @@ fn undefined(op: &Matmul, lhs: &Vector, rhs: &Vector, accumulator: &Vector, pool
         return None;
     }
     let (rows, columns) = (op.to.get(0), op.to.get(1));
-    let mut masks = pool.take(op.to.len());
+    let mut grid = pool.take(op.to.len());
+    let masks = grid.slots();
     masks.fill(0);
     let lines = |grid: &Grid, dims: &crate::value::Dims, contracts: usize, pool: &mut Pool| {
         let full = grid.expand(dims, pool);
@@ -113,11 +114,12 @@ fn undefined(op: &Matmul, lhs: &Vector, rhs: &Vector, accumulator: &Vector, pool
             *mask |= u32::from(lane != 0).wrapping_neg();
         }
     }
-    Some(Grid::new(op.to, masks))
+    Some(Grid::new(op.to, grid))
 }
 
 fn transposed(grid: &Grid, rows: usize, columns: usize, pool: &mut Pool) -> Grid {
-    let mut out = pool.take(rows * columns);
+    let mut lanes = pool.take(rows * columns);
+    let out = lanes.slots();
     const TILE: usize = 8;
     for row in (0..rows).step_by(TILE) {
         for column in (0..columns).step_by(TILE) {
@@ -131,7 +133,7 @@ fn transposed(grid: &Grid, rows: usize, columns: usize, pool: &mut Pool) -> Grid
     let mut dims = grid.dims;
     dims.set(0, columns);
     dims.set(1, rows);
-    Grid::new(dims, out)
+    Grid::new(dims, lanes)
 }
 
 /// `c += a b` for row-major `a [rows, depth]`, `b [depth, columns]`, `c [rows, columns]`; with `FLUSH`, denormal sums become 0.

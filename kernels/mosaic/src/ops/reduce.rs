@@ -25,7 +25,7 @@ pub(crate) fn last(
     let start = accumulator.lanes.expand(to, pool);
     let mut out = pool.take(to.len());
     for ((slot, row), &start) in
-        out.iter_mut().zip(full.lanes.chunks_exact(width.max(1))).zip(start.lanes.iter())
+        out.slots().iter_mut().zip(full.lanes.chunks_exact(width.max(1))).zip(start.lanes.iter())
     {
         *slot = match reduction {
             Reduction::AddF if flush => sum(row, f32::from_bits(start), flushed).to_bits(),
@@ -35,7 +35,8 @@ pub(crate) fn last(
     }
     pool.give(full.lanes);
     let undefined = (a.undefined.is_some() || accumulator.undefined.is_some()).then(|| {
-        let mut masks = pool.take(to.len());
+        let mut lanes = pool.take(to.len());
+        let masks = lanes.slots();
         masks.fill(0);
         if let Some(grid) = &a.undefined {
             let grid = grid.expand(from, pool);
@@ -49,7 +50,7 @@ pub(crate) fn last(
                 *mask |= u32::from(lane != 0).wrapping_neg();
             }
         }
-        Grid::new(*to, masks)
+        Grid::new(*to, lanes)
     });
     Vector { lanes: Grid::new(*to, out), undefined }
 }

@@ -188,6 +188,13 @@ pub(crate) struct SharedVector {
     pub(crate) lanes: Vec<u32>,
 }
 
+/// A value that no run changes, in its slot from the start.
+#[derive(Debug, Clone)]
+pub(crate) enum Constant {
+    Scalar(u32),
+    Vector(SharedVector),
+}
+
 impl SharedVector {
     pub(crate) fn to_vector(&self) -> Vector {
         Vector::defined(crate::value::Grid::new(self.dims, self.lanes.clone()))

@@ -176,6 +176,7 @@ impl Context<'_> {
             body,
             returns,
             slots,
+            constants: Vec::new(),
             sites: std::mem::take(&mut self.sites),
             points: std::mem::take(&mut self.points),
             ops,

@@ -12,7 +12,7 @@ mod window;
 use crate::ir::{Frame, MemRefType};
 use crate::value::Dims;
 
-pub(crate) use inst::{Block, Inst, Kind, Matmul, Reduction, Slot};
+pub(crate) use inst::{Block, Constant, Inst, Kind, Matmul, Reduction, Slot};
 pub use lower::{LowerError, Unsupported};
 pub(crate) use window::{Parameter, Window};
 
@@ -60,6 +60,8 @@ pub struct Program {
     /// Logical extents of the values that the body returns.
     pub(crate) returns: Vec<Dims>,
     pub(crate) slots: usize,
+    /// Values that no run changes (see `optimize`).
+    pub(crate) constants: Vec<(Slot, Constant)>,
     pub(crate) sites: Vec<Site>,
     pub(crate) points: Vec<CoveragePoint>,
     pub(crate) ops: usize,

@@ -3,29 +3,26 @@
 //! Invariant: `lanes.len() == dims.len()`; each stored extent is the logical one or 1 (the lanes don't vary there).
 //! The logical shape is the op's static result type; grids of one op have equal rank and broadcast against each other.
 
-use std::rc::Rc;
-
 use super::dims::{Dims, MAX_RANK};
-use super::pool::Pool;
+use super::pool::{Lanes, Pool};
 
 /// A broadcastable array of 32-bit lanes.
 #[derive(Debug, Clone)]
 pub(crate) struct Grid {
     pub(crate) dims: Dims,
-    pub(crate) lanes: Rc<Vec<u32>>,
+    pub(crate) lanes: Lanes,
 }
 
 impl Grid {
-    pub(crate) fn new(dims: Dims, lanes: Vec<u32>) -> Grid {
+    pub(crate) fn new(dims: Dims, lanes: impl Into<Lanes>) -> Grid {
+        let lanes = lanes.into();
         debug_assert_eq!(dims.len(), lanes.len());
-        Grid { dims, lanes: Rc::new(lanes) }
+        Grid { dims, lanes }
     }
 
     /// The same lane everywhere.
-    pub(crate) fn splat(pool: &mut Pool, rank: usize, lane: u32) -> Grid {
-        let mut lanes = pool.take(1);
-        lanes[0] = lane;
-        Grid::new(Dims::ones(rank), lanes)
+    pub(crate) fn splat(rank: usize, lane: u32) -> Grid {
+        Grid { dims: Dims::ones(rank), lanes: Lanes::one(lane) }
     }
 
     /// Whether every lane is the same stored one.
@@ -37,7 +34,7 @@ impl Grid {
     #[inline(always)]
     pub(crate) fn map(&self, pool: &mut Pool, f: impl Fn(u32) -> u32) -> Grid {
         let mut out = pool.take(self.lanes.len());
-        for (slot, &lane) in out.iter_mut().zip(self.lanes.iter()) {
+        for (slot, &lane) in out.slots().iter_mut().zip(self.lanes.iter()) {
             *slot = f(lane);
         }
         Grid::new(self.dims, out)
@@ -48,7 +45,7 @@ impl Grid {
     pub(crate) fn zip(&self, other: &Grid, pool: &mut Pool, f: impl Fn(u32, u32) -> u32) -> Grid {
         if self.dims == other.dims {
             let mut out = pool.take(self.lanes.len());
-            for ((slot, &a), &b) in out.iter_mut().zip(self.lanes.iter()).zip(other.lanes.iter()) {
+            for ((slot, &a), &b) in out.slots().iter_mut().zip(self.lanes.iter()).zip(other.lanes.iter()) {
                 *slot = f(a, b);
             }
             return Grid::new(self.dims, out);
@@ -66,7 +63,7 @@ impl Grid {
         let width = dims.last();
         let (a_wide, b_wide) = (self.dims.last() == width, other.dims.last() == width);
         let mut rows = Rows::new(&dims, [&self.dims, &other.dims]);
-        for slots in out.chunks_exact_mut(width) {
+        for slots in out.slots().chunks_exact_mut(width) {
             let [a, b] = rows.next();
             match (a_wide, b_wide) {
                 (true, true) => {
@@ -106,7 +103,7 @@ impl Grid {
         let wide = |grid: &Grid| usize::from(grid.dims.last() == width && width > 1);
         let (c_step, a_step, b_step) = (wide(self), wide(on), wide(off));
         let mut rows = Rows::new(&dims, [&self.dims, &on.dims, &off.dims]);
-        for slots in out.chunks_exact_mut(width) {
+        for slots in out.slots().chunks_exact_mut(width) {
             let [c, a, b] = rows.next();
             if c_step == 0 {
                 let (from, step, at) = if self.lanes[c] != 0 { (on, a_step, a) } else { (off, b_step, b) };
@@ -133,12 +130,12 @@ impl Grid {
         let mut out = pool.take(dims.len());
         let width = dims.last();
         if self.is_splat() {
-            out.fill(self.lanes[0]);
+            out.slots().fill(self.lanes[0]);
             return Grid::new(*dims, out);
         }
         let wide = self.dims.last() == width;
         let mut rows = Rows::new(dims, [&self.dims]);
-        for slots in out.chunks_exact_mut(width.max(1)) {
+        for slots in out.slots().chunks_exact_mut(width.max(1)) {
             let [at] = rows.next();
             if wide {
                 slots.copy_from_slice(&self.lanes[at..at + width]);
@@ -152,10 +149,10 @@ impl Grid {
     /// The same lanes under another logical shape (row-major order kept): `from` and `to` are the logical shapes.
     pub(crate) fn reshape(&self, from: &Dims, to: &Dims, pool: &mut Pool) -> Grid {
         if self.is_splat() {
-            return Grid { dims: Dims::ones(to.rank()), lanes: Rc::clone(&self.lanes) };
+            return Grid { dims: Dims::ones(to.rank()), lanes: self.lanes.clone() };
         }
         if let Some(dims) = reshaped(&self.dims, from, to) {
-            return Grid { dims, lanes: Rc::clone(&self.lanes) };
+            return Grid { dims, lanes: self.lanes.clone() };
         }
         let full = self.expand(from, pool);
         Grid { dims: *to, lanes: full.lanes }
@@ -168,7 +165,7 @@ impl Grid {
         for dim in 0..self.dims.rank() {
             dims.set(lead + dim, self.dims.get(dim));
         }
-        Grid { dims, lanes: Rc::clone(&self.lanes) }
+        Grid { dims, lanes: self.lanes.clone() }
     }
 
     /// Drops the last dimension's storage where each row is uniform. Gives up at the first row that isn't.
@@ -180,7 +177,7 @@ impl Grid {
         let mut dims = self.dims;
         dims.set(dims.rank() - 1, 1);
         let mut out = pool.take(dims.len());
-        for (slot, row) in out.iter_mut().zip(self.lanes.chunks_exact(width)) {
+        for (slot, row) in out.slots().iter_mut().zip(self.lanes.chunks_exact(width)) {
             *slot = row[0];
         }
         pool.give(self.lanes);
