@@ -4,7 +4,7 @@
 //! of bounds) or a copy in flight. Loading undefined memory is no fault: definedness travels with the lanes.
 
 use crate::fault::{FaultClass, Trap};
-use crate::value::{Dims, Grid, MAX_RANK, Pool, Scalar, Vector};
+use crate::value::{Dims, Grid, MAX_RANK, Pool, Row, Rows, Scalar, Vector};
 
 use super::allocation::Allocation;
 use super::codec;
@@ -93,6 +93,34 @@ impl<'r> Memory<'r> {
     }
 
     fn load_shadow(&self, view: &View, pool: &mut Pool) -> Grid {
+        self.uniform_shadow(view, pool).unwrap_or_else(|| self.lane_shadow(view, pool))
+    }
+
+    /// Masks of a view whose rows are each defined or undefined as a whole, as the rows of a page are.
+    fn uniform_shadow(&self, view: &View, pool: &mut Pool) -> Option<Grid> {
+        let (rank, width) = (view.dims.rank(), view.dims.last());
+        if rank == 0 || view.pack != 1 || view.last_stride() != 1 {
+            return None;
+        }
+        let allocation = self.of(view);
+        let mask = widen_mask(view, u32::MAX >> (32 - allocation.dtype.bits()));
+        let mut dims = view.dims;
+        dims.set(rank - 1, 1);
+        let mut grid = pool.take(dims.len());
+        let mut uniform = true;
+        let mut masks = grid.slots().iter_mut();
+        view.rows(|offset| {
+            let undefined = allocation.uniformly_undefined(offset as usize, width);
+            if let (Some(slot), Some(undefined)) = (masks.next(), undefined) {
+                *slot = if undefined { mask } else { 0 };
+            } else {
+                uniform = false;
+            }
+        });
+        uniform.then(|| Grid::new(dims, grid))
+    }
+
+    fn lane_shadow(&self, view: &View, pool: &mut Pool) -> Grid {
         let allocation = self.of(view);
         let bits = allocation.dtype.bits();
         let (width, stride) = (view.dims.last(), view.last_stride() as usize);
@@ -106,13 +134,16 @@ impl<'r> Memory<'r> {
             for packed in 0..view.pack {
                 allocation.shadow_into(offset as usize + packed * view.pack_stride as usize, &mut shadow);
                 let undefined = (u32::MAX >> (32 - bits)) << (packed * bits % 32);
-                for (mask, &byte) in row.iter_mut().zip(shadow.iter().step_by(stride.max(1))) {
-                    *mask |= if byte == 0 { 0 } else { undefined };
+                let mark = |mask: &mut u32, byte: u8| *mask |= undefined & u32::from(byte).wrapping_neg();
+                if stride == 1 {
+                    row.iter_mut().zip(&shadow).for_each(|(mask, &byte)| mark(mask, byte));
+                } else {
+                    row.iter_mut().zip(shadow.iter().step_by(stride)).for_each(|(mask, &byte)| mark(mask, byte));
                 }
             }
             // Lanes hold floats widened and integers sign-extended: one undefined bit spoils what it is spread over.
-            for mask in row {
-                *mask = widen_mask(view, *mask);
+            if view.dtype.bits() < 32 || view.dtype.is_float() {
+                row.iter_mut().for_each(|mask| *mask = widen_mask(view, *mask));
             }
         });
         Grid::new(view.dims, grid).compact_rows(pool)
@@ -131,8 +162,8 @@ impl<'r> Memory<'r> {
         let allocation = &mut self.allocations[view.allocation as usize];
         let (outer, run, stride) = view.runs();
         let simple = stride == 1 && view.dtype.bits() >= 8 && view.pack == 1;
-        let lanes = value.lanes.expand(&dims, pool);
         if simple && mask.is_none() && value.undefined.is_none() {
+            let lanes = value.lanes.expand(&dims, pool);
             let (bytes, shadow) = allocation.writable();
             let mut rest = &lanes.lanes[..];
             view.outer(outer, |offset| {
@@ -144,44 +175,49 @@ impl<'r> Memory<'r> {
             pool.give(lanes.lanes);
             return Ok(());
         }
-        let masks = value.undefined.as_ref().map(|grid| grid.expand(&dims, pool));
-        let on = mask.map(|mask| mask.lanes.expand(&dims, pool));
-        let doubtful = mask.and_then(|mask| mask.undefined.as_ref()).map(|grid| grid.expand(&dims, pool));
-        let simple = simple && masks.is_none() && doubtful.is_none();
+        // Lanes, their undefined bits, the mask and its undefined bits, row by row; what is missing is the same everywhere.
+        let (none, all) = (Grid::splat(dims.rank(), 0), Grid::splat(dims.rank(), 1));
+        let grids = [
+            &value.lanes,
+            value.undefined.as_ref().unwrap_or(&none),
+            mask.map_or(&all, |mask| &mask.lanes),
+            mask.and_then(|mask| mask.undefined.as_ref()).unwrap_or(&none),
+        ];
+        let mut rows = Rows::new(&dims, grids.map(|grid| &grid.dims));
         let (width, stride) = (dims.last(), view.last_stride() as usize);
-        let mut at = 0;
         view.rows(|offset| {
-            let first = at;
-            at += width;
-            let row = &lanes.lanes[first..at];
-            let on = on.as_ref().map(|on| &on.lanes[first..at]);
-            if simple {
-                let (bytes, shadow) = allocation.writable();
-                if on.is_none_or(|on| on.iter().all(|&lane| lane != 0)) {
-                    codec::write_row(view.dtype, bytes, offset as usize, row);
-                    define(shadow, offset as usize, width);
-                    return;
-                }
-                for (i, (&lane, _)) in row.iter().zip(on.unwrap_or_default()).enumerate().filter(on_lane) {
-                    let element = offset as usize + i;
-                    codec::write_raw(view.dtype, bytes, element, codec::raw(view.dtype, lane));
-                    define(shadow, element, 1);
+            let at = rows.next();
+            let [lanes, undefined, on, doubt] = std::array::from_fn(|i| grids[i].row(at[i], width));
+            let offset = offset as usize;
+            if on.is(0) && doubt.is(0) {
+                return;
+            }
+            let (bytes, shadow) = allocation.writable();
+            if simple && undefined.is(0) && doubt.is(0) {
+                match lanes {
+                    Row::Each(lanes) if on.all_on() => {
+                        codec::write_row(view.dtype, bytes, offset, lanes);
+                        define(shadow, offset, width);
+                    }
+                    _ => {
+                        for i in (0..width).filter(|&i| on.lane(i) != 0) {
+                            let raw = codec::raw(view.dtype, lanes.lane(i));
+                            codec::write_raw(view.dtype, bytes, offset + i, raw);
+                            define(shadow, offset + i, 1);
+                        }
+                    }
                 }
                 return;
             }
-            for (i, &lane) in row.iter().enumerate() {
-                let doubt = doubtful.as_ref().is_some_and(|grid| grid.lanes[first + i] != 0);
-                if !doubt && on.is_some_and(|on| on[i] == 0) {
-                    continue;
+            for i in 0..width {
+                let doubt = doubt.lane(i) != 0;
+                if doubt || on.lane(i) != 0 {
+                    let undefined = if doubt { u32::MAX } else { undefined.lane(i) };
+                    let raw = codec::raw(view.dtype, lanes.lane(i));
+                    put(view, allocation, offset + i * stride, raw, undefined);
                 }
-                let undefined =
-                    if doubt { u32::MAX } else { masks.as_ref().map_or(0, |grid| grid.lanes[first + i]) };
-                put(view, allocation, offset as usize + i * stride, codec::raw(view.dtype, lane), undefined);
             }
         });
-        for grid in [Some(lanes), masks, on, doubtful].into_iter().flatten() {
-            pool.give(grid.lanes);
-        }
         Ok(())
     }
 
@@ -244,10 +280,6 @@ fn define(shadow: &mut [u8], first: usize, count: usize) {
     if let Some(shadow) = shadow.get_mut(first..first + count) {
         shadow.fill(0);
     }
-}
-
-fn on_lane(lane: &(usize, (&u32, &u32))) -> bool {
-    *lane.1.1 != 0
 }
 
 /// An element's raw bits and undefined bits, in the width of the view's type; `first` is where its low part lies.

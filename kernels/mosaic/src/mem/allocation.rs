@@ -155,6 +155,19 @@ impl<'r> Allocation<'r> {
         }
     }
 
+    /// Whether all of the elements, at least one, are undefined, or all defined; `None` where some are.
+    pub(crate) fn uniformly_undefined(&self, first: usize, count: usize) -> Option<bool> {
+        match &self.shadow {
+            Shadow::Own(shadow) => {
+                let row = &shadow[first..first + count];
+                let of_first = row.first().copied().unwrap_or(0);
+                let differs = row.iter().fold(0, |seen, &byte| seen | (byte ^ of_first)) != 0;
+                (!differs).then_some(of_first != 0)
+            }
+            Shadow::Lent(_) | Shadow::Off => (!self.any_undefined(first, 1, count)).then_some(false),
+        }
+    }
+
     /// Whether any element that the view touches is undefined.
     pub(crate) fn any_undefined_in(&self, view: &View) -> bool {
         if matches!(self.shadow, Shadow::Off | Shadow::Lent([])) {

@@ -168,6 +168,14 @@ impl Grid {
         Grid { dims, lanes: self.lanes.clone() }
     }
 
+    /// The row of `width` lanes that is stored from `at` on (see [`Rows`]).
+    pub(crate) fn row(&self, at: usize, width: usize) -> Row<'_> {
+        match self.dims.last() == width {
+            true => Row::Each(&self.lanes[at..at + width]),
+            false => Row::Same(self.lanes[at]),
+        }
+    }
+
     /// Drops the last dimension's storage where each row is uniform. Gives up at the first row that isn't.
     pub(crate) fn compact_rows(self, pool: &mut Pool) -> Grid {
         let width = self.dims.last();
@@ -233,6 +241,36 @@ fn reshaped(stored: &Dims, from: &Dims, to: &Dims) -> Option<Dims> {
         }
     }
     Some(out)
+}
+
+/// A row of lanes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Row<'a> {
+    Same(u32),
+    Each(&'a [u32]),
+}
+
+impl Row<'_> {
+    #[inline(always)]
+    pub(crate) fn lane(self, index: usize) -> u32 {
+        match self {
+            Row::Same(lane) => lane,
+            Row::Each(lanes) => lanes[index],
+        }
+    }
+
+    /// Whether every lane is `lane`, as far as that is known without looking at each.
+    pub(crate) fn is(self, lane: u32) -> bool {
+        matches!(self, Row::Same(same) if same == lane)
+    }
+
+    /// Whether no lane is 0.
+    pub(crate) fn all_on(self) -> bool {
+        match self {
+            Row::Same(lane) => lane != 0,
+            Row::Each(lanes) => lanes.iter().all(|&lane| lane != 0),
+        }
+    }
 }
 
 /// Walks the rows (all dimensions but the last) of a broadcast, yielding each operand's offset at the row's start.

@@ -8,7 +8,7 @@ mod grid;
 mod pool;
 
 pub(crate) use dims::{Dims, MAX_RANK};
-pub(crate) use grid::Grid;
+pub(crate) use grid::{Grid, Row, Rows};
 pub(crate) use pool::Pool;
 
 /// A vector's lanes and, where not all is defined, which bits aren't.
