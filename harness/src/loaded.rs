@@ -143,7 +143,7 @@ fn load(export: ExportResult) -> Result<VariantProgram, String> {
     let module = parse(&exported.mlir).map_err(|error| format!("its text can't be read: {error}"))?;
     let program =
         Program::lower(&module, exported.manifest.outputs.len()).map_err(|error| error.to_string())?;
-    Ok(VariantProgram { exported: Arc::new(exported), program: Arc::new(program) })
+    Ok(VariantProgram { exported: Arc::new(exported), program: Arc::new(program.optimized()) })
 }
 
 fn variant_report((variant, program): (&Variant, &Result<VariantProgram, String>)) -> VariantReport {

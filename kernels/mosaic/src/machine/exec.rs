@@ -64,7 +64,7 @@ impl Execution<'_> {
         out
     }
 
-    fn inst(&mut self, inst: &Inst) -> Result<(), Stop> {
+    pub(super) fn inst(&mut self, inst: &Inst) -> Result<(), Stop> {
         match &inst.kind {
             Kind::ScalarConstant(bits) => self.set(inst.out, Cell::Scalar(Scalar::defined(*bits))),
             Kind::Unary { steps, a } => match &self.cells[*a as usize] {

@@ -4,8 +4,11 @@
 //! buffers and coverage from one run to the next.
 
 mod exec;
+mod fold;
 mod pipeline;
 mod vector;
+
+pub(crate) use fold::Folder;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,7 +42,7 @@ pub struct OutputSpec {
 }
 
 /// What a run is free to choose, made a choice.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Policy {
     /// When pending copies land.
     pub dma: DmaOrder,
@@ -195,7 +198,19 @@ impl Machine {
     }
 }
 
-impl Execution<'_> {
+impl<'r> Execution<'r> {
+    fn new(
+        program: &'r Program,
+        cells: &'r mut [Cell],
+        pool: &'r mut Pool,
+        coverage: &'r mut [u64],
+        policy: &'r Policy,
+    ) -> Execution<'r> {
+        let memory = Memory::new(policy.dma);
+        let (fuel, grid, site) = (policy.fuel, Vec::new(), 0);
+        Execution { program, cells, pool, coverage, memory, policy, fuel, grid, site }
+    }
+
     fn hit(&mut self, point: u32) {
         self.coverage[point as usize / 64] |= 1 << (point % 64);
     }

@@ -11,7 +11,7 @@ use countersign_dtype::{Array, DType};
 
 use crate::fault::{FaultClass, Stop, Trap};
 use crate::ir::MemorySpace;
-use crate::mem::{Allocation, AllocationId, Buffers, Memory, View};
+use crate::mem::{Allocation, AllocationId, Buffers, View};
 use crate::program::{Parameter, Program, Slot, Window};
 use crate::value::{Dims, Scalar};
 
@@ -37,17 +37,8 @@ impl Machine {
         outputs: &[OutputSpec],
         policy: &Policy,
     ) -> Result<Run, BindError> {
-        let mut execution = Execution {
-            program: &self.program,
-            cells: &mut self.cells,
-            pool: &mut self.pool,
-            coverage: &mut self.coverage,
-            memory: Memory::new(policy.dma),
-            policy,
-            fuel: policy.fuel,
-            grid: Vec::new(),
-            site: 0,
-        };
+        let (cells, coverage) = (&mut self.cells, &mut self.coverage);
+        let mut execution = Execution::new(&self.program, cells, &mut self.pool, coverage, policy);
         let (mut pipelined, results) =
             execution.bind(operands, outputs, std::mem::take(&mut self.buffers).into_iter())?;
         let outcome = execution.grid(&mut pipelined).and_then(|()| execution.finish());

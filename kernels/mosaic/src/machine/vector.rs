@@ -246,12 +246,7 @@ impl Execution<'_> {
 }
 
 /// Undefined bits of a two-operand result.
-fn mask_grid(
-    op: Binary,
-    (a, ua): (&Grid, &Grid),
-    (b, ub): (&Grid, &Grid),
-    pool: &mut Pool,
-) -> Grid {
+fn mask_grid(op: Binary, (a, ua): (&Grid, &Grid), (b, ub): (&Grid, &Grid), pool: &mut Pool) -> Grid {
     match op {
         Binary::AndI | Binary::OrI | Binary::ShlI | Binary::ShrUI => {
             let dims = a.dims.broadcast(&b.dims).broadcast(&ua.dims).broadcast(&ub.dims);

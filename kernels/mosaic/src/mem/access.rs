@@ -138,7 +138,9 @@ impl<'r> Memory<'r> {
                 if stride == 1 {
                     row.iter_mut().zip(&shadow).for_each(|(mask, &byte)| mark(mask, byte));
                 } else {
-                    row.iter_mut().zip(shadow.iter().step_by(stride)).for_each(|(mask, &byte)| mark(mask, byte));
+                    row.iter_mut()
+                        .zip(shadow.iter().step_by(stride))
+                        .for_each(|(mask, &byte)| mark(mask, byte));
                 }
             }
             // Lanes hold floats widened and integers sign-extended: one undefined bit spoils what it is spread over.

@@ -3,10 +3,10 @@
 //! Invariant: a copy is in flight from its start until a wait that its semaphore satisfies, whether or not its bytes have
 //! landed; landing time is the policy's, visibility the wait's. So an eager policy hides no race.
 
-use crate::fault::{FaultClass, Trap};
 use super::access::{self, Access, Memory};
 use super::allocation::Allocation;
 use super::view::View;
+use crate::fault::{FaultClass, Trap};
 
 /// When the bytes of a pending copy land. A right kernel gives the same bits under every order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,7 +44,12 @@ impl Copies {
     }
 
     /// Faults if the access disturbs a copy in flight.
-    pub(super) fn check(&self, view: &View, access: Access, allocations: &[Allocation<'_>]) -> Result<(), Trap> {
+    pub(super) fn check(
+        &self,
+        view: &View,
+        access: Access,
+        allocations: &[Allocation<'_>],
+    ) -> Result<(), Trap> {
         for copy in &self.pending {
             let (hit, role) = if overlap(view, &copy.target) {
                 (&copy.target, "writes")

@@ -20,7 +20,7 @@ fn mask(condition: bool) -> u32 {
 macro_rules! unary_ops {
     ($($(#[$doc:meta])* $op:ident => $function:expr,)*) => {
         /// One-operand lane functions.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub(crate) enum Unary { $($(#[$doc])* $op,)* }
 
         impl Unary {
@@ -38,7 +38,7 @@ macro_rules! unary_ops {
 macro_rules! binary_ops {
     ($($(#[$doc:meta])* $op:ident => $function:expr,)*) => {
         /// Two-operand lane functions.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub(crate) enum Binary { $($(#[$doc])* $op,)* }
 
         impl Binary {

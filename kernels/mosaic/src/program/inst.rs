@@ -11,7 +11,7 @@ use crate::value::{Dims, MAX_RANK, Vector};
 pub(crate) type Slot = u32;
 
 /// A straight line of instructions with its arguments.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Block {
     pub(crate) arguments: Vec<Slot>,
     pub(crate) insts: Vec<Inst>,
@@ -20,7 +20,7 @@ pub(crate) struct Block {
 }
 
 /// One instruction.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Inst {
     pub(crate) kind: Kind,
     /// First result; ops with several results list them in their kind.
@@ -30,7 +30,7 @@ pub(crate) struct Inst {
 }
 
 /// Reductions over lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reduction {
     /// Sum: eight partial sums by lane index modulo 8, ascending, then added pairwise, then added to the accumulator.
     AddF,
@@ -39,7 +39,7 @@ pub(crate) enum Reduction {
 }
 
 /// What an instruction does.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     ScalarConstant(u32),
     /// A splat or dense constant.
@@ -163,7 +163,7 @@ pub(crate) enum Kind {
 }
 
 /// A matrix product `[m, k] x [k, n] + [m, n]`, either operand possibly transposed in storage.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Matmul {
     pub(crate) lhs: Slot,
     pub(crate) rhs: Slot,
@@ -182,7 +182,7 @@ pub(crate) struct Matmul {
 }
 
 /// A constant that threads share: plain lanes, turned into a grid by the machine.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct SharedVector {
     pub(crate) dims: Dims,
     pub(crate) lanes: Vec<u32>,
@@ -238,6 +238,48 @@ impl Kind {
             Kind::Wait { semaphore, target } => [*semaphore, *target].into_iter().for_each(f),
             Kind::If { condition, .. } => f(*condition),
             Kind::While { inits, .. } => inits.iter().copied().for_each(f),
+        }
+    }
+
+    /// [`Kind::reads`], to be replaced.
+    pub(crate) fn reads_mut(&mut self, mut f: impl FnMut(&mut Slot)) {
+        match self {
+            Kind::ScalarConstant(_) | Kind::VectorConstant(_) | Kind::Iota { .. } | Kind::Nop => {}
+            Kind::Unary { a, .. } | Kind::Broadcast { a, .. } | Kind::ShapeCast { a, .. } => f(a),
+            Kind::Binary { a, b, .. } => [a, b].into_iter().for_each(f),
+            Kind::Select { condition, on, off } => [condition, on, off].into_iter().for_each(f),
+            Kind::Reduce { a, accumulator, .. } => [a, accumulator].into_iter().for_each(f),
+            Kind::Matmul(matmul) => {
+                let Matmul { lhs, rhs, accumulator, .. } = &mut **matmul;
+                [lhs, rhs, accumulator].into_iter().for_each(f)
+            }
+            Kind::Concatenate { parts, .. } => parts.iter_mut().for_each(|part| f(&mut part.0)),
+            Kind::MemSlice { base, indices, .. }
+            | Kind::ScalarLoad { base, indices }
+            | Kind::Load { base, indices, .. } => {
+                f(base);
+                indices.iter_mut().for_each(f);
+            }
+            Kind::MemSqueeze { base, .. } | Kind::MemReshape { base, .. } | Kind::MemBitcast { base, .. } => {
+                f(base)
+            }
+            Kind::ScalarStore { value, base, indices } => {
+                f(value);
+                f(base);
+                indices.iter_mut().for_each(f);
+            }
+            Kind::Store { value, base, indices, mask, .. } => {
+                f(value);
+                f(base);
+                indices.iter_mut().for_each(&mut f);
+                mask.iter_mut().for_each(f);
+            }
+            Kind::Enqueue { source, target, semaphore } => {
+                [source, target, semaphore].into_iter().for_each(f)
+            }
+            Kind::Wait { semaphore, target } => [semaphore, target].into_iter().for_each(f),
+            Kind::If { condition, .. } => f(condition),
+            Kind::While { inits, .. } => inits.iter_mut().for_each(f),
         }
     }
 

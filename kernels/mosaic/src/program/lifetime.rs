@@ -47,6 +47,7 @@ fn free(block: &mut Block, flag: Option<Slot>, last: &mut [u32]) -> Vec<Slot> {
     let mut all = Vec::new();
     let mut per_inst = Vec::with_capacity(block.insts.len());
     for inst in &mut block.insts {
+        inst.frees.clear();
         let mut reads = Vec::new();
         inst.kind.reads(|slot| reads.push(slot));
         // Only the first block of a `while` ends in a flag.

@@ -14,7 +14,7 @@ use super::read::{
     shape, slots, squeezed, window,
 };
 use super::window::{Parameter, Transform, Window};
-use super::{CoverageKind, CoveragePoint, Program, Site, lifetime, static_dims};
+use super::{CoverageKind, CoveragePoint, Program, Reach, Site, lifetime, reach, static_dims};
 
 /// Something in a module that we don't know how to execute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,6 +167,8 @@ impl Context<'_> {
         };
         let name = function.attribute("sym_name").and_then(Attribute::as_str).unwrap_or("kernel").to_owned();
         let ops = self.sites.len();
+        let mut reached = Vec::new();
+        reach(&body, &Reach::Always, &mut reached);
         Some(Program {
             name,
             grid,
@@ -180,6 +182,7 @@ impl Context<'_> {
             sites: std::mem::take(&mut self.sites),
             points: std::mem::take(&mut self.points),
             ops,
+            reach: reached,
         })
     }
 

@@ -6,13 +6,16 @@
 mod inst;
 mod lifetime;
 mod lower;
+mod optimize;
 mod read;
 mod window;
+
+use std::ops::Range;
 
 use crate::ir::{Frame, MemRefType};
 use crate::value::Dims;
 
-pub(crate) use inst::{Block, Constant, Inst, Kind, Matmul, Reduction, Slot};
+pub(crate) use inst::{Block, Constant, Inst, Kind, Matmul, Reduction, SharedVector, Slot};
 pub use lower::{LowerError, Unsupported};
 pub(crate) use window::{Parameter, Window};
 
@@ -65,6 +68,34 @@ pub struct Program {
     pub(crate) sites: Vec<Site>,
     pub(crate) points: Vec<CoveragePoint>,
     pub(crate) ops: usize,
+    /// Ops that are executed at all, in the order of execution, and when.
+    pub(crate) reach: Vec<(u32, Reach)>,
+}
+
+/// When a block is entered: where its branch or loop says so.
+#[derive(Debug, Clone)]
+pub(crate) enum Reach {
+    Always,
+    /// Where any of these coverage points was hit.
+    Any(Range<u32>),
+}
+
+/// The instructions of a block, nested ones included, each with when it is reached.
+pub(crate) fn reach(block: &Block, reached: &Reach, out: &mut Vec<(u32, Reach)>) {
+    for inst in &block.insts {
+        out.push((inst.site, reached.clone()));
+        match &inst.kind {
+            Kind::If { then, otherwise, point, .. } => {
+                reach(then, &Reach::Any(*point..point + 1), out);
+                reach(otherwise, &Reach::Any(point + 1..point + 2), out);
+            }
+            Kind::While { before, after, point, .. } => {
+                reach(before, &Reach::Any(*point..point + 4), out);
+                reach(after, &Reach::Any(point + 1..point + 4), out);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Program {
@@ -86,27 +117,14 @@ impl Program {
     /// Which of the ops that are executed at all lie in a block that was entered, given coverage bits: pairs of site and
     /// whether it was reached, in the order of execution. A block is entered where its branch or loop says so.
     pub fn reached(&self, coverage: &[u64]) -> Vec<(u32, bool)> {
-        fn inside(block: &Block, entered: bool, hit: &dyn Fn(u32) -> bool, out: &mut Vec<(u32, bool)>) {
-            for inst in &block.insts {
-                out.push((inst.site, entered));
-                match &inst.kind {
-                    Kind::If { then, otherwise, point, .. } => {
-                        inside(then, hit(*point), hit, out);
-                        inside(otherwise, hit(*point + 1), hit, out);
-                    }
-                    Kind::While { before, after, point, .. } => {
-                        inside(before, (0..4).any(|trips| hit(point + trips)), hit, out);
-                        inside(after, (1..4).any(|trips| hit(point + trips)), hit, out);
-                    }
-                    _ => {}
-                }
-            }
-        }
         let hit =
             |point: u32| coverage.get(point as usize / 64).is_some_and(|word| word >> (point % 64) & 1 == 1);
-        let mut out = Vec::new();
-        inside(&self.body, coverage.iter().any(|&word| word != 0), &hit, &mut out);
-        out
+        let ran = coverage.iter().any(|&word| word != 0);
+        let reached = |reach: &Reach| match reach {
+            Reach::Always => ran,
+            Reach::Any(points) => points.clone().any(hit),
+        };
+        self.reach.iter().map(|(site, reach)| (*site, reached(reach))).collect()
     }
 
     /// Number of grid steps.

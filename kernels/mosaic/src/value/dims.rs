@@ -6,7 +6,7 @@
 pub(crate) const MAX_RANK: usize = 6;
 
 /// Extents, outermost first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Dims {
     rank: u8,
     extent: [u32; MAX_RANK],
