@@ -77,15 +77,12 @@ impl Execution<'_> {
         let mut lanes = self.policy.arithmetic.binary_grid(op, &a.lanes, &b.lanes, pool);
         let mut undefined = match (&a.undefined, &b.undefined) {
             (None, None) => None,
-            (ua, ub) => {
-                let none = Grid::splat(a.lanes.dims.rank(), 0);
-                Some(mask_grid(
-                    op,
-                    (&a.lanes, ua.as_ref().unwrap_or(&none)),
-                    (&b.lanes, ub.as_ref().unwrap_or(&none)),
-                    pool,
-                ))
-            }
+            (Some(ua), Some(ub)) => Some(mask_grid(op, (&a.lanes, ua), (&b.lanes, ub), pool)),
+            (Some(ua), None) => Some(half_mask(op, ua, &b.lanes, pool)),
+            (None, Some(ub)) => Some(match op {
+                Binary::ShlI | Binary::ShrUI => ub.map(pool, spread),
+                _ => half_mask(op, ub, &a.lanes, pool),
+            }),
         };
         if let Some(then) = then {
             let rounded = then.grid(pool, &lanes);
@@ -242,6 +239,17 @@ impl Execution<'_> {
             mask => self.memory.store(&view, &value, mask.as_ref(), self.pool)?,
         }
         Ok(())
+    }
+}
+
+/// Undefined bits of a two-operand result where one operand is defined; a shift's is its count.
+fn half_mask(op: Binary, mask: &Grid, defined: &Grid, pool: &mut Pool) -> Grid {
+    match op {
+        Binary::AndI => mask.zip(defined, pool, |mask, lane| mask & lane),
+        Binary::OrI => mask.zip(defined, pool, |mask, lane| mask & !lane),
+        Binary::ShlI | Binary::ShrUI => op.grid(pool, mask, defined),
+        Binary::XorI => mask.map(pool, |mask| mask),
+        _ => mask.map(pool, spread),
     }
 }
 

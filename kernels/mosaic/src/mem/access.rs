@@ -201,6 +201,10 @@ impl<'r> Memory<'r> {
                         codec::write_row(view.dtype, bytes, offset, lanes);
                         define(shadow, offset, width);
                     }
+                    Row::Same(lane) if on.all_on() => {
+                        codec::fill_row(view.dtype, bytes, offset, width, codec::raw(view.dtype, lane));
+                        define(shadow, offset, width);
+                    }
                     _ => {
                         for i in (0..width).filter(|&i| on.lane(i) != 0) {
                             let raw = codec::raw(view.dtype, lanes.lane(i));

@@ -173,6 +173,17 @@ pub(crate) fn write_raw(element: DType, bytes: &mut [u8], at: usize, raw: u32) {
     }
 }
 
+/// Writes the same raw bits to `count` elements of a type of at least a byte, one after the other.
+pub(crate) fn fill_row(element: DType, bytes: &mut [u8], first: usize, count: usize, raw: u32) {
+    let width = element.bits().div_ceil(8);
+    let target = &mut bytes[width * first..width * (first + count)];
+    match width {
+        4 => target.as_chunks_mut::<4>().0.fill(raw.to_le_bytes()),
+        2 => target.as_chunks_mut::<2>().0.fill((raw as u16).to_le_bytes()),
+        _ => target.fill(raw as u8),
+    }
+}
+
 /// Writes elements of a type of at least a byte one after the other.
 pub(crate) fn write_row(element: DType, bytes: &mut [u8], first: usize, lanes: &[u32]) {
     match element {

@@ -12,8 +12,10 @@
 
 use crate::value::{Grid, Pool};
 
+use super::functions;
 use super::matmul::MatmulMode;
 use super::scalar::{Binary, Unary};
+use super::simd;
 
 /// How f32 arithmetic is done. The default is plain: IEEE binary32, exp and tanh of libm, exact matmul operands.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -63,8 +65,8 @@ impl Arithmetic {
     pub(crate) fn unary(&self, op: Unary, a: u32) -> u32 {
         let x = || self.flush(f32::from_bits(a));
         let result = match (op, &self.errors) {
-            (Unary::Exp, None) => libm::expf(x()),
-            (Unary::Tanh, None) => libm::tanhf(x()),
+            (Unary::Exp, None) => functions::exp(x()),
+            (Unary::Tanh, None) => functions::tanh(x()),
             (Unary::Exp, Some(errors)) => {
                 errors.sign.skew(libm::exp(f64::from(x())), errors.exp_ulp, [x(), 0.0])
             }
@@ -103,13 +105,16 @@ impl Arithmetic {
     /// [`Arithmetic::binary`] of every pair of lanes.
     pub(crate) fn binary_grid(&self, op: Binary, a: &Grid, b: &Grid, pool: &mut Pool) -> Grid {
         // Loops of their own, so that they vectorise.
-        match op {
-            Binary::AddF if self.flush_denormals => a.zip(b, pool, |a, b| flushing(a, b, |x, y| x + y)),
-            Binary::SubF if self.flush_denormals => a.zip(b, pool, |a, b| flushing(a, b, |x, y| x - y)),
-            Binary::MulF if self.flush_denormals => a.zip(b, pool, |a, b| flushing(a, b, |x, y| x * y)),
-            Binary::DivF if !self.is_plain() => a.zip(b, pool, |a, b| self.binary(op, a, b)),
-            _ => op.grid(pool, a, b),
-        }
+        simd::widest(
+            #[inline(always)]
+            || match op {
+                Binary::AddF if self.flush_denormals => a.zip(b, pool, |a, b| flushing(a, b, |x, y| x + y)),
+                Binary::SubF if self.flush_denormals => a.zip(b, pool, |a, b| flushing(a, b, |x, y| x - y)),
+                Binary::MulF if self.flush_denormals => a.zip(b, pool, |a, b| flushing(a, b, |x, y| x * y)),
+                Binary::DivF if !self.is_plain() => a.zip(b, pool, |a, b| self.binary(op, a, b)),
+                _ => op.grid(pool, a, b),
+            },
+        )
     }
 }
 

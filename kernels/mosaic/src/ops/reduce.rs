@@ -9,6 +9,7 @@ use crate::value::{Dims, Grid, Pool, Vector};
 
 use super::arithmetic::flushed;
 use super::scalar::maximum;
+use super::simd;
 
 /// Reduces `a` of shape `from` over its last dimension onto `accumulator` of shape `to`.
 pub(crate) fn last(
@@ -24,15 +25,19 @@ pub(crate) fn last(
     let full = a.lanes.expand(from, pool);
     let start = accumulator.lanes.expand(to, pool);
     let mut out = pool.take(to.len());
-    for ((slot, row), &start) in
-        out.slots().iter_mut().zip(full.lanes.chunks_exact(width.max(1))).zip(start.lanes.iter())
-    {
-        *slot = match reduction {
-            Reduction::AddF if flush => sum(row, f32::from_bits(start), flushed).to_bits(),
-            Reduction::AddF => sum(row, f32::from_bits(start), |value| value).to_bits(),
-            Reduction::MaximumF => row.iter().fold(start, |best, &lane| maximum(best, lane)),
-        };
-    }
+    simd::widest(
+        #[inline(always)]
+        || {
+            let rows = full.lanes.chunks_exact(width.max(1)).zip(start.lanes.iter());
+            for (slot, (row, &start)) in out.slots().iter_mut().zip(rows) {
+                *slot = match reduction {
+                    Reduction::AddF if flush => sum(row, f32::from_bits(start), flushed).to_bits(),
+                    Reduction::AddF => sum(row, f32::from_bits(start), |value| value).to_bits(),
+                    Reduction::MaximumF => largest(row, start),
+                };
+            }
+        },
+    );
     pool.give(full.lanes);
     let undefined = (a.undefined.is_some() || accumulator.undefined.is_some()).then(|| {
         let mut lanes = pool.take(to.len());
@@ -53,6 +58,19 @@ pub(crate) fn last(
         Grid::new(*to, lanes)
     });
     Vector { lanes: Grid::new(*to, out), undefined }
+}
+
+/// The largest of `start` and the row; the order doesn't matter but for which NaN it is.
+#[inline(always)]
+fn largest(row: &[u32], start: u32) -> u32 {
+    let mut parts = [start; 8];
+    let (chunks, rest) = row.as_chunks::<8>();
+    for chunk in chunks {
+        for (part, &lane) in parts.iter_mut().zip(chunk) {
+            *part = maximum(*part, lane);
+        }
+    }
+    parts.iter().chain(rest).fold(start, |best, &lane| maximum(best, lane))
 }
 
 /// `start` plus the row; `rounded` is applied to every operand and result.

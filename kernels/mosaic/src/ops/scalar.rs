@@ -29,7 +29,10 @@ macro_rules! unary_ops {
             }
 
             pub(crate) fn grid(self, pool: &mut Pool, a: &Grid) -> Grid {
-                match self { $(Unary::$op => a.map(pool, #[inline(always)] |a| $function(a)),)* }
+                simd::widest(
+                    #[inline(always)]
+                    || match self { $(Unary::$op => a.map(pool, #[inline(always)] |a| $function(a)),)* },
+                )
             }
         }
     };
@@ -47,17 +50,21 @@ macro_rules! binary_ops {
             }
 
             pub(crate) fn grid(self, pool: &mut Pool, a: &Grid, b: &Grid) -> Grid {
-                match self { $(Binary::$op => a.zip(b, pool, #[inline(always)] |a, b| $function(a, b)),)* }
+                simd::widest(
+                    #[inline(always)]
+                    || match self { $(Binary::$op => a.zip(b, pool, #[inline(always)] |a, b| $function(a, b)),)* },
+                )
             }
         }
     };
 }
 
+use super::{functions, simd};
 use crate::value::{Grid, Pool};
 
 unary_ops! {
-    Exp => |a| libm::expf(f(a)).to_bits(),
-    Tanh => |a| libm::tanhf(f(a)).to_bits(),
+    Exp => |a| functions::exp(f(a)).to_bits(),
+    Tanh => |a| functions::tanh(f(a)).to_bits(),
     /// Rounds an f32 lane to bf16 (kept as f32 lane).
     RoundBf16 => |a| dtype::bf16_bits_to_f32(dtype::f32_to_bf16_bits(f(a))).to_bits(),
     RoundF16 => |a| dtype::f16_bits_to_f32(dtype::f32_to_f16_bits(f(a))).to_bits(),
