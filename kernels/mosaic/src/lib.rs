@@ -10,6 +10,7 @@ mod op;
 mod ops;
 mod parse;
 mod program;
+mod simd;
 mod value;
 
 pub use fault::{Fault, FaultClass};

@@ -15,7 +15,7 @@ use crate::value::{Grid, Pool};
 use super::functions;
 use super::matmul::MatmulMode;
 use super::scalar::{Binary, Unary};
-use super::simd;
+use crate::simd;
 
 /// How f32 arithmetic is done. The default is plain: IEEE binary32, exp and tanh of libm, exact matmul operands.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

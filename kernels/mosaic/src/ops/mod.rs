@@ -5,4 +5,3 @@ mod functions;
 pub(crate) mod matmul;
 pub(crate) mod reduce;
 pub(crate) mod scalar;
-mod simd;

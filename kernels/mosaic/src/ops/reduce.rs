@@ -9,7 +9,7 @@ use crate::value::{Dims, Grid, Pool, Vector};
 
 use super::arithmetic::flushed;
 use super::scalar::maximum;
-use super::simd;
+use crate::simd;
 
 /// Reduces `a` of shape `from` over its last dimension onto `accumulator` of shape `to`.
 pub(crate) fn last(

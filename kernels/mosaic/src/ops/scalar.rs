@@ -59,7 +59,8 @@ macro_rules! binary_ops {
     };
 }
 
-use super::{functions, simd};
+use super::functions;
+use crate::simd;
 use crate::value::{Grid, Pool};
 
 unary_ops! {
@@ -142,11 +143,7 @@ binary_ops! {
 #[inline(always)]
 pub(crate) fn maximum(a: u32, b: u32) -> u32 {
     let (x, y) = (f(a), f(b));
-    if x > y || x.is_nan() {
-        a
-    } else if x == y {
-        a & b
-    } else {
-        b
-    }
+    let larger = if x > y { a } else { b };
+    let larger = if x == y { a & b } else { larger };
+    if x.is_nan() { a } else { larger }
 }

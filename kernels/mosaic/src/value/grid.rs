@@ -3,6 +3,8 @@
 //! Invariant: `lanes.len() == dims.len()`; each stored extent is the logical one or 1 (the lanes don't vary there).
 //! The logical shape is the op's static result type; grids of one op have equal rank and broadcast against each other.
 
+use crate::simd;
+
 use super::dims::{Dims, MAX_RANK};
 use super::pool::{Lanes, Pool};
 
@@ -91,32 +93,54 @@ impl Grid {
 
     /// Lanes of `on` where `self` is non-zero, of `off` elsewhere, broadcasting. Whole arms are shared, not copied.
     pub(crate) fn select(&self, on: &Grid, off: &Grid, pool: &mut Pool) -> Grid {
-        if self.lanes.iter().all(|&lane| lane != 0) {
-            return on.clone();
-        }
-        if self.lanes.iter().all(|&lane| lane == 0) {
+        simd::widest(
+            #[inline(always)]
+            || self.select_lanes(on, off, pool),
+        )
+    }
+
+    #[inline(always)]
+    fn select_lanes(&self, on: &Grid, off: &Grid, pool: &mut Pool) -> Grid {
+        let any = self.lanes.iter().fold(0, |seen, &lane| seen | lane) != 0;
+        if !any {
             return off.clone();
+        }
+        if self.lanes.iter().fold(true, |all, &lane| all & (lane != 0)) {
+            return on.clone();
         }
         let dims = self.dims.broadcast(&on.dims).broadcast(&off.dims);
         let width = dims.last();
         let mut out = pool.take(dims.len());
-        let wide = |grid: &Grid| usize::from(grid.dims.last() == width && width > 1);
-        let (c_step, a_step, b_step) = (wide(self), wide(on), wide(off));
         let mut rows = Rows::new(&dims, [&self.dims, &on.dims, &off.dims]);
         for slots in out.slots().chunks_exact_mut(width) {
             let [c, a, b] = rows.next();
-            if c_step == 0 {
-                let (from, step, at) = if self.lanes[c] != 0 { (on, a_step, a) } else { (off, b_step, b) };
-                if step == 1 {
-                    slots.copy_from_slice(&from.lanes[at..at + width]);
-                } else {
-                    slots.fill(from.lanes[at]);
-                }
-                continue;
-            }
-            for (i, slot) in slots.iter_mut().enumerate() {
-                let (x, y) = (on.lanes[a + i * a_step], off.lanes[b + i * b_step]);
-                *slot = if self.lanes[c + i] != 0 { x } else { y };
+            let (on, off) = (on.row(a, width), off.row(b, width));
+            match self.row(c, width) {
+                Row::Same(0) => off.copy_to(slots),
+                Row::Same(_) => on.copy_to(slots),
+                Row::Each(flags) => match (on, off) {
+                    (Row::Same(x), Row::Same(y)) => {
+                        slots
+                            .iter_mut()
+                            .zip(flags)
+                            .for_each(|(slot, &flag)| *slot = if flag != 0 { x } else { y });
+                    }
+                    (Row::Each(x), Row::Same(y)) => {
+                        for ((slot, &flag), &x) in slots.iter_mut().zip(flags).zip(x) {
+                            *slot = if flag != 0 { x } else { y };
+                        }
+                    }
+                    (Row::Same(x), Row::Each(y)) => {
+                        for ((slot, &flag), &y) in slots.iter_mut().zip(flags).zip(y) {
+                            *slot = if flag != 0 { x } else { y };
+                        }
+                    }
+                    (Row::Each(x), Row::Each(y)) => {
+                        for (((slot, &flag), &x), &y) in slots.iter_mut().zip(flags).zip(x).zip(y) {
+                            *slot = if flag != 0 { x } else { y };
+                        }
+                    }
+                },
             }
         }
         Grid::new(dims, out)
@@ -256,6 +280,13 @@ impl Row<'_> {
         match self {
             Row::Same(lane) => lane,
             Row::Each(lanes) => lanes[index],
+        }
+    }
+
+    fn copy_to(self, slots: &mut [u32]) {
+        match self {
+            Row::Same(lane) => slots.fill(lane),
+            Row::Each(lanes) => slots.copy_from_slice(lanes),
         }
     }
 

@@ -6,11 +6,16 @@
 //! makes its whole row or column undefined: 0 times undefined is undefined, as 0 times NaN is NaN on hardware. Where
 //! denormals flush, operands do on their way in (before they are rounded) and the sum does after every step.
 
+mod kernel;
+mod pack;
+
 use crate::program::Matmul;
 use crate::value::{Dims, Grid, Pool, Row, Rows, Vector};
 
-use super::arithmetic::{Arithmetic, flushed};
-use super::simd;
+use super::arithmetic::Arithmetic;
+use crate::simd;
+use kernel::{COLUMNS, ROWS, Shape};
+use pack::{Entry, Operand};
 
 /// How f32 operands enter a product. Narrower operands are always exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,7 +45,8 @@ pub(crate) fn matmul(
     let start = accumulator.lanes.expand(&op.to, pool);
     out.slots().copy_from_slice(&start.lanes);
     pool.give(start.lanes);
-    let mut packed = [pool.take(shape.packed_rows()), pool.take(shape.packed_columns())];
+    let packed = |lines: usize, tile: usize| lines.next_multiple_of(tile) * shape.depth;
+    let mut packed = [pool.take(packed(shape.rows, ROWS)), pool.take(packed(shape.columns, COLUMNS))];
     {
         let [rows, columns] = packed.each_mut().map(|lanes| bytemuck::cast_slice_mut(lanes.slots()));
         let sums = bytemuck::cast_slice_mut(out.slots());
@@ -49,12 +55,9 @@ pub(crate) fn matmul(
             || {
                 a.pack::<ROWS>(rows, shape.rows, shape.depth);
                 b.pack::<COLUMNS>(columns, shape.columns, shape.depth);
-                match flush {
-                    true => product::<true>(rows, columns, sums, &shape),
-                    false => product::<false>(rows, columns, sums, &shape),
-                }
             },
         );
+        kernel::product(rows, columns, sums, &shape, flush);
     }
     packed.into_iter().for_each(|lanes| pool.give(lanes));
     let undefined = undefined(op, lhs, rhs, accumulator, pool);
@@ -113,173 +116,6 @@ fn undefined_lines(masks: &Grid, dims: &Dims, contracts: usize) -> Vec<bool> {
         }
     }
     lines
-}
-
-/// Rows and columns of a register tile: eight accumulators of eight lanes.
-const ROWS: usize = 4;
-const COLUMNS: usize = 16;
-
-struct Shape {
-    rows: usize,
-    columns: usize,
-    depth: usize,
-}
-
-impl Shape {
-    fn packed_rows(&self) -> usize {
-        self.rows.next_multiple_of(ROWS) * self.depth
-    }
-
-    fn packed_columns(&self) -> usize {
-        self.columns.next_multiple_of(COLUMNS) * self.depth
-    }
-}
-
-/// What happens to an operand's lanes on their way in.
-#[derive(Clone, Copy)]
-struct Entry {
-    integers: bool,
-    flush: bool,
-    round: bool,
-}
-
-impl Entry {
-    #[inline(always)]
-    fn value(self, lane: u32) -> f32 {
-        let value = if self.integers { lane as i32 as f32 } else { f32::from_bits(lane) };
-        let value = if self.flush { flushed(value) } else { value };
-        if self.round { round_to_bf16(value) } else { value }
-    }
-}
-
-fn round_to_bf16(value: f32) -> f32 {
-    countersign_dtype::bf16_bits_to_f32(countersign_dtype::f32_to_bf16_bits(value))
-}
-
-/// An operand as lines (rows of the left one, columns of the right one) along the contracted dimension.
-struct Operand<'a> {
-    lanes: &'a [u32],
-    line_stride: usize,
-    step: usize,
-    entry: Entry,
-}
-
-impl<'a> Operand<'a> {
-    fn new(grid: &'a Grid, contracts: usize, entry: Entry) -> Operand<'a> {
-        let strides = grid.dims.broadcast_strides();
-        Operand { lanes: &grid.lanes, line_stride: strides[1 - contracts], step: strides[contracts], entry }
-    }
-
-    /// Packs `N` lines side by side: `[lines / N, depth, N]`, the last ones filled up with zeros.
-    #[inline(always)]
-    fn pack<const N: usize>(&self, out: &mut [f32], lines: usize, depth: usize) {
-        let entry = self.entry;
-        match (entry.integers, entry.flush || entry.round) {
-            (false, false) => self.pack_as::<N>(out, lines, depth, |lane| f32::from_bits(lane)),
-            _ => self.pack_as::<N>(out, lines, depth, |lane| entry.value(lane)),
-        }
-    }
-
-    #[inline(always)]
-    fn pack_as<const N: usize>(
-        &self,
-        out: &mut [f32],
-        lines: usize,
-        depth: usize,
-        value: impl Fn(u32) -> f32 + Copy,
-    ) {
-        if depth == 0 {
-            return;
-        }
-        for (tile, slots) in out.chunks_exact_mut(N * depth).enumerate() {
-            let (first, count) = (tile * N, N.min(lines - tile * N));
-            let slots = slots.as_chunks_mut::<N>().0;
-            if count < N {
-                slots.fill([0.0; N]);
-            }
-            if self.line_stride == 1 && count == N {
-                for (k, slots) in slots.iter_mut().enumerate() {
-                    if let Some(lanes) = self.lanes[k * self.step + first..].first_chunk::<N>() {
-                        *slots = lanes.map(value);
-                    }
-                }
-            } else if self.step == 1 {
-                for i in 0..count {
-                    let at = (first + i) * self.line_stride;
-                    for (slots, &lane) in slots.iter_mut().zip(&self.lanes[at..at + depth]) {
-                        slots[i] = value(lane);
-                    }
-                }
-            } else {
-                for (k, slots) in slots.iter_mut().enumerate() {
-                    for (i, slot) in slots.iter_mut().enumerate().take(count) {
-                        *slot = value(self.lanes[(first + i) * self.line_stride + k * self.step]);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// `sums += rows * columns` over packed operands; with `FLUSH`, denormal sums become 0.
-#[inline(always)]
-fn product<const FLUSH: bool>(rows: &[f32], columns: &[f32], sums: &mut [f32], shape: &Shape) {
-    let depth = shape.depth;
-    if depth == 0 {
-        if FLUSH {
-            sums.iter_mut().for_each(|sum| *sum = flushed(*sum));
-        }
-        return;
-    }
-    for (right_tile, right) in columns.chunks_exact(COLUMNS * depth).enumerate() {
-        let column = right_tile * COLUMNS;
-        let width = COLUMNS.min(shape.columns - column);
-        for (left_tile, left) in rows.chunks_exact(ROWS * depth).enumerate() {
-            let row = left_tile * ROWS;
-            let height = ROWS.min(shape.rows - row);
-            let mut tile = [[0.0f32; COLUMNS]; ROWS];
-            for (i, line) in tile.iter_mut().enumerate().take(height) {
-                let at = (row + i) * shape.columns + column;
-                line[..width].copy_from_slice(&sums[at..at + width]);
-            }
-            let done = chains::<FLUSH>(&tile, left, right);
-            for (i, line) in done.iter().enumerate().take(height) {
-                let at = (row + i) * shape.columns + column;
-                sums[at..at + width].copy_from_slice(&line[..width]);
-            }
-        }
-    }
-}
-
-/// A tile of sums continued over packed lines.
-#[inline(always)]
-fn chains<const FLUSH: bool>(
-    start: &[[f32; COLUMNS]; ROWS],
-    left: &[f32],
-    right: &[f32],
-) -> [[f32; COLUMNS]; ROWS] {
-    // Kept in registers: the loops have constant bounds and nothing indexes the tile by a variable.
-    let mut tile = [[0.0f32; COLUMNS]; ROWS];
-    for i in 0..ROWS {
-        for j in 0..COLUMNS {
-            tile[i][j] = if FLUSH { flushed(start[i][j]) } else { start[i][j] };
-        }
-    }
-    for (left, right) in left.as_chunks::<ROWS>().0.iter().zip(right.as_chunks::<COLUMNS>().0) {
-        for i in 0..ROWS {
-            for j in 0..COLUMNS {
-                tile[i][j] = step::<FLUSH>(left[i], right[j], tile[i][j]);
-            }
-        }
-    }
-    tile
-}
-
-/// One link of a chain.
-#[inline(always)]
-fn step<const FLUSH: bool>(left: f32, right: f32, sum: f32) -> f32 {
-    let sum = left.mul_add(right, sum);
-    if FLUSH { flushed(sum) } else { sum }
 }
 
 #[cfg(test)]
