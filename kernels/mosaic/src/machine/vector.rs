@@ -236,7 +236,7 @@ impl Execution<'_> {
             Some(mask) if view.complaint.is_some() => {
                 self.memory.store_lanes(&base, &start, window, &value, mask, site, self.pool)?;
             }
-            mask => self.memory.store(&view, &value, mask.as_ref(), self.pool)?,
+            mask => self.memory.store(&view, &value, mask.as_ref())?,
         }
         Ok(())
     }

@@ -81,15 +81,19 @@ impl<'r> Memory<'r> {
     pub(crate) fn load(&self, view: &View, pool: &mut Pool) -> Result<Vector, Trap> {
         self.checked(view, Access::Read)?;
         let allocation = self.of(view);
-        let mut lanes = pool.take(view.dims.len());
+        // A buffer that repeats one value along its rows, as softmax statistics do, is read by its first column.
+        let mut stored = view.clone();
+        if view.pack == 1 && codec::has_uniform_rows(view, allocation.bytes()) {
+            stored.dims.set(view.dims.rank() - 1, 1);
+        }
+        let mut lanes = pool.take(stored.dims.len());
         if view.pack == 1 {
-            codec::read_view(view, allocation.bytes(), lanes.slots());
+            codec::read_view(&stored, allocation.bytes(), lanes.slots());
         } else {
-            codec::read_packed(view, allocation.dtype, allocation.bytes(), lanes.slots());
+            codec::read_packed(&stored, allocation.dtype, allocation.bytes(), lanes.slots());
         }
         let undefined = allocation.any_undefined_in(view).then(|| self.load_shadow(view, pool));
-        let lanes = Grid::new(view.dims, lanes).compact_rows(pool);
-        Ok(Vector { lanes, undefined })
+        Ok(Vector { lanes: Grid::new(stored.dims, lanes), undefined })
     }
 
     fn load_shadow(&self, view: &View, pool: &mut Pool) -> Grid {
@@ -152,29 +156,22 @@ impl<'r> Memory<'r> {
     }
 
     /// Stores the whole view, or the lanes under `mask`. An undefined mask lane leaves the element undefined.
-    pub(crate) fn store(
-        &mut self,
-        view: &View,
-        value: &Vector,
-        mask: Option<&Vector>,
-        pool: &mut Pool,
-    ) -> Result<(), Trap> {
+    pub(crate) fn store(&mut self, view: &View, value: &Vector, mask: Option<&Vector>) -> Result<(), Trap> {
         self.checked(view, Access::Write)?;
         let dims = view.dims;
         let allocation = &mut self.allocations[view.allocation as usize];
         let (outer, run, stride) = view.runs();
         let simple = stride == 1 && view.dtype.bits() >= 8 && view.pack == 1;
-        if simple && mask.is_none() && value.undefined.is_none() {
-            let lanes = value.lanes.expand(&dims, pool);
+        let simple = simple && mask.is_none_or(|mask| mask.undefined.is_none());
+        if simple && mask.is_none() && value.undefined.is_none() && value.lanes.dims == dims {
             let (bytes, shadow) = allocation.writable();
-            let mut rest = &lanes.lanes[..];
+            let mut rest = &value.lanes.lanes[..];
             view.outer(outer, |offset| {
                 let (row, tail) = rest.split_at(run);
                 rest = tail;
                 codec::write_row(view.dtype, bytes, offset as usize, row);
-                define(shadow, offset as usize, run);
+                mark_row(shadow, offset as usize, run, Row::Same(0));
             });
-            pool.give(lanes.lanes);
             return Ok(());
         }
         // Lanes, their undefined bits, the mask and its undefined bits, row by row; what is missing is the same everywhere.
@@ -186,41 +183,42 @@ impl<'r> Memory<'r> {
             mask.and_then(|mask| mask.undefined.as_ref()).unwrap_or(&none),
         ];
         let mut rows = Rows::new(&dims, grids.map(|grid| &grid.dims));
-        let (width, stride) = (dims.last(), view.last_stride() as usize);
+        let width = dims.last();
+        if simple {
+            let (bytes, shadow) = allocation.writable();
+            view.rows(|offset| {
+                let at = rows.next();
+                let [lanes, undefined, on] = std::array::from_fn(|i| grids[i].row(at[i], width));
+                let first = offset as usize;
+                if on.is(0) {
+                } else if on.all_on() {
+                    match lanes {
+                        Row::Each(lanes) => codec::write_row(view.dtype, bytes, first, lanes),
+                        Row::Same(lane) => {
+                            codec::fill_row(view.dtype, bytes, first, width, codec::raw(view.dtype, lane));
+                        }
+                    }
+                    mark_row(shadow, first, width, undefined);
+                } else {
+                    for i in (0..width).filter(|&i| on.lane(i) != 0) {
+                        let raw = codec::raw(view.dtype, lanes.lane(i));
+                        codec::write_raw(view.dtype, bytes, first + i, raw);
+                        mark_row(shadow, first + i, 1, Row::Same(undefined.lane(i)));
+                    }
+                }
+            });
+            return Ok(());
+        }
+        let stride = view.last_stride() as usize;
         view.rows(|offset| {
             let at = rows.next();
             let [lanes, undefined, on, doubt] = std::array::from_fn(|i| grids[i].row(at[i], width));
-            let offset = offset as usize;
-            if on.is(0) && doubt.is(0) {
-                return;
-            }
-            let (bytes, shadow) = allocation.writable();
-            if simple && undefined.is(0) && doubt.is(0) {
-                match lanes {
-                    Row::Each(lanes) if on.all_on() => {
-                        codec::write_row(view.dtype, bytes, offset, lanes);
-                        define(shadow, offset, width);
-                    }
-                    Row::Same(lane) if on.all_on() => {
-                        codec::fill_row(view.dtype, bytes, offset, width, codec::raw(view.dtype, lane));
-                        define(shadow, offset, width);
-                    }
-                    _ => {
-                        for i in (0..width).filter(|&i| on.lane(i) != 0) {
-                            let raw = codec::raw(view.dtype, lanes.lane(i));
-                            codec::write_raw(view.dtype, bytes, offset + i, raw);
-                            define(shadow, offset + i, 1);
-                        }
-                    }
-                }
-                return;
-            }
             for i in 0..width {
                 let doubt = doubt.lane(i) != 0;
                 if doubt || on.lane(i) != 0 {
                     let undefined = if doubt { u32::MAX } else { undefined.lane(i) };
                     let raw = codec::raw(view.dtype, lanes.lane(i));
-                    put(view, allocation, offset + i * stride, raw, undefined);
+                    put(view, allocation, offset as usize + i * stride, raw, undefined);
                 }
             }
         });
@@ -281,10 +279,15 @@ impl<'r> Memory<'r> {
     }
 }
 
-/// Marks elements as defined in a shadow, which is empty where definedness isn't tracked.
-fn define(shadow: &mut [u8], first: usize, count: usize) {
+/// Marks a row in a shadow, which is empty where definedness isn't tracked.
+fn mark_row(shadow: &mut [u8], first: usize, count: usize, undefined: Row) {
     if let Some(shadow) = shadow.get_mut(first..first + count) {
-        shadow.fill(0);
+        match undefined {
+            Row::Same(mask) => shadow.fill(u8::from(mask != 0)),
+            Row::Each(masks) => {
+                shadow.iter_mut().zip(masks).for_each(|(byte, &mask)| *byte = u8::from(mask != 0));
+            }
+        }
     }
 }
 

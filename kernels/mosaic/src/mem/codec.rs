@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 use countersign_dtype as dtype;
 use countersign_dtype::DType;
 
+use crate::simd;
+
 use super::view::View;
 
 /// Lanes of every byte of an 8-bit float.
@@ -21,8 +23,30 @@ static BYTES: LazyLock<Bytes> = LazyLock::new(|| Bytes {
     e5m2: std::array::from_fn(|raw| dtype::f8e5m2_bits_to_f32(raw as u8).to_bits()),
 });
 
+/// Whether each row of a view of several elements a row repeats one value, looking no further than the first that doesn't.
+pub(crate) fn has_uniform_rows(view: &View, bytes: &[u8]) -> bool {
+    let (size, width) = (view.dtype.bits() / 8, view.dims.last());
+    if size == 0 || width < 2 || view.last_stride() != 1 {
+        return false;
+    }
+    let mut uniform = true;
+    view.rows(|offset| {
+        let row = &bytes[offset as usize * size..(offset as usize + width) * size];
+        uniform = uniform && row[..size] == row[size..2 * size] && row[size..] == row[..row.len() - size];
+    });
+    uniform
+}
+
 /// Reads the elements of a view that packs nothing, in row-major order.
 pub(crate) fn read_view(view: &View, bytes: &[u8], out: &mut [u32]) {
+    simd::widest(
+        #[inline(always)]
+        || read_elements(view, bytes, out),
+    );
+}
+
+#[inline(always)]
+fn read_elements(view: &View, bytes: &[u8], out: &mut [u32]) {
     match view.dtype {
         DType::F32 | DType::I32 => rows::<4>(view, bytes, out, u32::from_le_bytes),
         DType::Bf16 => rows::<2>(view, bytes, out, |raw| u32::from(u16::from_le_bytes(raw)) << 16),
@@ -186,6 +210,14 @@ pub(crate) fn fill_row(element: DType, bytes: &mut [u8], first: usize, count: us
 
 /// Writes elements of a type of at least a byte one after the other.
 pub(crate) fn write_row(element: DType, bytes: &mut [u8], first: usize, lanes: &[u32]) {
+    simd::widest(
+        #[inline(always)]
+        || write_elements(element, bytes, first, lanes),
+    );
+}
+
+#[inline(always)]
+fn write_elements(element: DType, bytes: &mut [u8], first: usize, lanes: &[u32]) {
     match element {
         DType::F32 | DType::I32 => {
             let target = &mut bytes[4 * first..4 * (first + lanes.len())];

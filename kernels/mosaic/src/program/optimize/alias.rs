@@ -52,7 +52,9 @@ impl Merging {
             true
         });
         block.yields.iter_mut().for_each(|slot| self.now(slot));
-        added.iter().for_each(|kind| drop(self.seen.remove(kind)));
+        for kind in &added {
+            self.seen.remove(kind);
+        }
     }
 }
 
