@@ -45,9 +45,29 @@ pub(crate) fn tanh(x: f32) -> f32 {
         -t
     }) / (t + 2.0);
     let result = if bits > 0x3f0c_9f54 { 1.0 - quotient } else { quotient };
-    let result = if bits > 0x4120_0000 { 1.0 + 0.0 / size } else { result };
-    let result = if bits < 0x0080_0000 { size } else { result };
+    let result = if bits > 0x4120_0000 { 1.0 } else { result };
+    let result = if bits < 0x0080_0000 || bits > 0x7f80_0000 { size } else { result };
     f32::from_bits(result.to_bits() ^ (x.to_bits() & 0x8000_0000))
+}
+
+/// An f32 lane rounded to an 8-bit float with `MANTISSA` bits of mantissa, ties to even, as an f32 lane. `smallest` and
+/// `largest` are the format's smallest normal and largest finite number, `beyond` what is larger becomes, all as f32 bits; a
+/// NaN gives the format's NaN of that sign and, where there is more than one, of that payload.
+#[inline(always)]
+pub(crate) fn round_to_f8<const MANTISSA: u32>(lane: u32, smallest: u32, largest: u32, beyond: u32) -> u32 {
+    let (sign, size) = (lane & 0x8000_0000, lane & 0x7fff_ffff);
+    let dropped = 23 - MANTISSA;
+    let kept = u32::MAX << dropped;
+    let normal = (size + (1 << (dropped - 1)) - 1 + (size >> dropped & 1)) & kept;
+    // Below the normal numbers the grid is even: adding 2^23 steps of it leaves the sum no finer digits.
+    let grid = f32::from_bits(smallest + ((23 - MANTISSA) << 23));
+    let denormal = ((f32::from_bits(size) + grid) - grid).to_bits();
+    let rounded = if size < smallest { denormal } else { normal };
+    let rounded = if rounded > largest { beyond } else { rounded };
+    let payload = size & kept;
+    let quiet = if payload == 0x7f80_0000 { 0x7fc0_0000 } else { payload };
+    let nan = if beyond > 0x7f80_0000 { beyond } else { quiet };
+    sign | if size > 0x7f80_0000 { nan } else { rounded }
 }
 
 /// e to the `x` minus 1, as `libm::expm1f`, from -0.6 to 20.
@@ -108,6 +128,7 @@ fn power(k: i32) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::scalar::Unary;
     use super::*;
 
     fn check(patterns: impl Iterator<Item = u32>) {
@@ -152,10 +173,34 @@ mod tests {
         }
     }
 
+    fn check_f8(patterns: impl Iterator<Item = u32>) {
+        use countersign_dtype as dtype;
+        for bits in patterns {
+            let value = f32::from_bits(bits);
+            let e4m3fn = dtype::f8e4m3fn_bits_to_f32(dtype::f32_to_f8e4m3fn_bits(value));
+            let e5m2 = dtype::f8e5m2_bits_to_f32(dtype::f32_to_f8e5m2_bits(value));
+            for (rounding, expected) in [(Unary::RoundF8E4M3FN, e4m3fn), (Unary::RoundF8E5M2, e5m2)] {
+                assert_eq!(
+                    rounding.lane(bits),
+                    expected.to_bits(),
+                    "{rounding:?} of {value:e} (0x{bits:08X})"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn eight_bit_floats_round_as_their_conversions_do() {
+        check_f8((0..=u32::MAX).step_by(1009));
+        // Every mantissa of three bits more than are kept, at every exponent.
+        check_f8((0..=u32::MAX >> 17).flat_map(|high| [0, 1, 0xFFFF].map(|low| high << 17 | low)));
+    }
+
     /// All 2^32 arguments: a minute or two. `cargo test --release -p countersign-mosaic -- --ignored every_argument`
     #[test]
     #[ignore = "takes minutes; the sample above runs always"]
     fn the_bits_are_those_of_libm_for_every_argument() {
         check(0..=u32::MAX);
+        check_f8(0..=u32::MAX);
     }
 }

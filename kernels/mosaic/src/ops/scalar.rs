@@ -69,8 +69,8 @@ unary_ops! {
     /// Rounds an f32 lane to bf16 (kept as f32 lane).
     RoundBf16 => |a| dtype::bf16_bits_to_f32(dtype::f32_to_bf16_bits(f(a))).to_bits(),
     RoundF16 => |a| dtype::f16_bits_to_f32(dtype::f32_to_f16_bits(f(a))).to_bits(),
-    RoundF8E4M3FN => |a| dtype::f8e4m3fn_bits_to_f32(dtype::f32_to_f8e4m3fn_bits(f(a))).to_bits(),
-    RoundF8E5M2 => |a| dtype::f8e5m2_bits_to_f32(dtype::f32_to_f8e5m2_bits(f(a))).to_bits(),
+    RoundF8E4M3FN => |a| functions::round_to_f8::<3>(a, 0x3c80_0000, 0x43e0_0000, 0x7ff0_0000),
+    RoundF8E5M2 => |a| functions::round_to_f8::<2>(a, 0x3880_0000, 0x4760_0000, 0x7f80_0000),
     /// Keeps the low 16, 8, 4 bits, sign-extended.
     Wrap16 => |a: u32| a as i16 as i32 as u32,
     Wrap8 => |a: u32| a as i8 as i32 as u32,

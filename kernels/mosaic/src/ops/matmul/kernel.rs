@@ -1,111 +1,117 @@
-//! The inner loops of a product: register tiles over packed operands.
+//! The inner loops of a product: register tiles, four rows by sixteen columns.
 //!
 //! Invariant: each sum is one chain, k ascending, whichever loops run; where denormals flush, the start does and every sum.
 
 use crate::ops::arithmetic::flushed;
 
+use super::pack::Operand;
+
 /// Rows and columns of a register tile: eight accumulators of eight lanes.
-pub(super) const ROWS: usize = 4;
+const ROWS: usize = 4;
 pub(super) const COLUMNS: usize = 16;
 
 /// A register tile.
 type Tile = [[f32; COLUMNS]; ROWS];
 
-/// Extents of a product.
-pub(super) struct Shape {
-    pub(super) rows: usize,
-    pub(super) columns: usize,
-    pub(super) depth: usize,
+/// Sixteen columns of the right operand: those of depth k lie at `values[k * stride..]`.
+#[derive(Clone, Copy)]
+pub(super) struct Panel<'a> {
+    pub(super) values: &'a [f32],
+    pub(super) stride: usize,
 }
 
-/// `sums += rows * columns`: `rows` packed by [`ROWS`], `columns` by [`COLUMNS`], `sums` row-major.
-pub(super) fn product(rows: &[f32], columns: &[f32], sums: &mut [f32], shape: &Shape, flush: bool) {
-    match flush {
-        true => tiles::<true>(rows, columns, sums, shape),
-        false => tiles::<false>(rows, columns, sums, shape),
-    }
-}
-
-fn tiles<const FLUSH: bool>(rows: &[f32], columns: &[f32], sums: &mut [f32], shape: &Shape) {
-    let depth = shape.depth;
+/// `sums += rows * columns`: `rows` is `[rows, depth]`, `sums` is `[rows, width]`, both row-major; `buffer` holds a panel.
+#[inline(always)]
+pub(super) fn product<const FLUSH: bool>(
+    rows: &[f32],
+    columns: &Operand<'_>,
+    sums: &mut [f32],
+    [depth, width]: [usize; 2],
+    buffer: &mut [f32],
+) {
     if depth == 0 {
         if FLUSH {
             sums.iter_mut().for_each(|sum| *sum = flushed(*sum));
         }
         return;
     }
-    #[cfg(target_arch = "x86_64")]
-    let wide = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
-    for (right_tile, right) in columns.chunks_exact(COLUMNS * depth).enumerate() {
-        let column = right_tile * COLUMNS;
-        let width = COLUMNS.min(shape.columns - column);
-        for (left_tile, left) in rows.chunks_exact(ROWS * depth).enumerate() {
-            let row = left_tile * ROWS;
-            let height = ROWS.min(shape.rows - row);
+    let height = rows.len() / depth;
+    for column in (0..width).step_by(COLUMNS) {
+        let panel = columns.panel(column, buffer);
+        let across = COLUMNS.min(width - column);
+        for row in (0..height).step_by(ROWS) {
             let mut tile = [[0.0f32; COLUMNS]; ROWS];
-            for (i, line) in tile.iter_mut().enumerate().take(height) {
-                let at = (row + i) * shape.columns + column;
-                line[..width].copy_from_slice(&sums[at..at + width]);
+            let down = ROWS.min(height - row);
+            for (i, line) in tile.iter_mut().enumerate().take(down) {
+                let at = (row + i) * width + column;
+                line[..across].copy_from_slice(&sums[at..at + across]);
             }
             if FLUSH {
                 tile.as_flattened_mut().iter_mut().for_each(|sum| *sum = flushed(*sum));
             }
-            let (left, right) = (left.as_chunks::<ROWS>().0, right.as_chunks::<COLUMNS>().0);
-            #[cfg(target_arch = "x86_64")]
-            if wide {
-                // SAFETY: the two features that the function is compiled for were detected on this processor; it is safe
-                // code otherwise.
-                #[allow(unsafe_code)]
-                unsafe {
-                    avx2::chains::<FLUSH>(&mut tile, left, right);
-                }
-            } else {
-                chains::<FLUSH>(&mut tile, left, right);
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            chains::<FLUSH>(&mut tile, left, right);
-            for (i, line) in tile.iter().enumerate().take(height) {
-                let at = (row + i) * shape.columns + column;
-                sums[at..at + width].copy_from_slice(&line[..width]);
+            // Past the last row its line is used again; what comes of it is dropped.
+            let lines = std::array::from_fn(|i| {
+                let line = row + i.min(down - 1);
+                &rows[line * depth..(line + 1) * depth]
+            });
+            continue_chains::<FLUSH>(&mut tile, lines, panel);
+            for (i, line) in tile.iter().enumerate().take(down) {
+                let at = (row + i) * width + column;
+                sums[at..at + across].copy_from_slice(&line[..across]);
             }
         }
     }
 }
 
-/// Continues the chains of a tile.
-fn chains<const FLUSH: bool>(tile: &mut Tile, left: &[[f32; ROWS]], right: &[[f32; COLUMNS]]) {
-    for (left, right) in left.iter().zip(right) {
-        for (line, &left) in tile.iter_mut().zip(left) {
+fn continue_chains<const FLUSH: bool>(tile: &mut Tile, lines: [&[f32]; ROWS], panel: Panel<'_>) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+        // SAFETY: the two features that the function is compiled for were detected on this processor just above; it is
+        // safe code otherwise.
+        #[allow(unsafe_code)]
+        return unsafe { avx2::chains::<FLUSH>(tile, lines, panel) };
+    }
+    chains::<FLUSH>(tile, lines, panel);
+}
+
+fn chains<const FLUSH: bool>(tile: &mut Tile, lines: [&[f32]; ROWS], panel: Panel<'_>) {
+    for k in 0..lines[0].len() {
+        let right = &panel.values[k * panel.stride..][..COLUMNS];
+        for (line, left) in tile.iter_mut().zip(lines) {
             for (sum, &right) in line.iter_mut().zip(right) {
-                let next = left.mul_add(right, *sum);
+                let next = left[k].mul_add(right, *sum);
                 *sum = if FLUSH { flushed(next) } else { next };
             }
         }
     }
 }
 
-/// [`chains`] with the vectors written out: left to itself, the compiler vectorises over rows and spills the tile, five
-/// times slower (`countersign bench`, f32).
+/// [`chains`] with the vectors written out: left to itself, the compiler vectorises over rows and spills the tile, which
+/// took five times as long.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::{COLUMNS, ROWS, Tile};
+    use super::{COLUMNS, Panel, ROWS, Tile};
 
     #[target_feature(enable = "avx2,fma")]
-    pub(super) fn chains<const FLUSH: bool>(tile: &mut Tile, left: &[[f32; ROWS]], right: &[[f32; COLUMNS]]) {
+    pub(super) fn chains<const FLUSH: bool>(tile: &mut Tile, lines: [&[f32]; ROWS], panel: Panel<'_>) {
         let mut sums: [[__m256; 2]; ROWS] = bytemuck::cast(*tile);
-        for (left, right) in left.iter().zip(right) {
-            let right: [__m256; 2] = bytemuck::cast(*right);
-            for (line, &left) in sums.iter_mut().zip(left) {
+        let [a, b, c, d] = lines;
+        let mut right = panel.values;
+        for (((a, b), c), d) in a.iter().zip(b).zip(c).zip(d) {
+            let Some(now) = right.first_chunk::<COLUMNS>() else { break };
+            let vectors: [__m256; 2] = bytemuck::cast(*now);
+            for (line, &left) in sums.iter_mut().zip([a, b, c, d]) {
                 let left = _mm256_set1_ps(left);
-                for (sum, right) in line.iter_mut().zip(right) {
+                for (sum, right) in line.iter_mut().zip(vectors) {
                     *sum = _mm256_fmadd_ps(left, right, *sum);
                     if FLUSH {
                         *sum = flushed(*sum);
                     }
                 }
             }
+            right = right.get(panel.stride..).unwrap_or_default();
         }
         *tile = bytemuck::cast(sums);
     }

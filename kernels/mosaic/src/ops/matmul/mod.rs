@@ -14,7 +14,6 @@ use crate::value::{Dims, Grid, Pool, Row, Rows, Vector};
 
 use super::arithmetic::Arithmetic;
 use crate::simd;
-use kernel::{COLUMNS, ROWS, Shape};
 use pack::{Entry, Operand};
 
 /// How f32 operands enter a product. Narrower operands are always exact.
@@ -36,30 +35,32 @@ pub(crate) fn matmul(
     arithmetic: &Arithmetic,
     pool: &mut Pool,
 ) -> Vector {
-    let round = arithmetic.matmul == MatmulMode::Bf16x1 && !op.exact;
     let flush = arithmetic.flush_denormals;
-    let shape = Shape { rows: op.to.get(0), columns: op.to.get(1), depth: op.lhs_dims.get(op.lhs_contracts) };
-    let a = Operand::new(&lhs.lanes, op.lhs_contracts, Entry { integers: op.lhs_integers, flush, round });
-    let b = Operand::new(&rhs.lanes, op.rhs_contracts, Entry { integers: op.rhs_integers, flush, round });
+    let round = arithmetic.matmul == MatmulMode::Bf16x1 && !op.exact;
+    let (rows, columns, depth) = (op.to.get(0), op.to.get(1), op.lhs_dims.get(op.lhs_contracts));
+    let entry = |integers| Entry { integers, flush, round };
+    let a = Operand::new(&lhs.lanes, op.lhs_contracts, [rows, depth], entry(op.lhs_integers), pool);
+    let b = Operand::new(&rhs.lanes, op.rhs_contracts, [columns, depth], entry(op.rhs_integers), pool);
     let mut out = pool.take(op.to.len());
     let start = accumulator.lanes.expand(&op.to, pool);
     out.slots().copy_from_slice(&start.lanes);
     pool.give(start.lanes);
-    let packed = |lines: usize, tile: usize| lines.next_multiple_of(tile) * shape.depth;
-    let mut packed = [pool.take(packed(shape.rows, ROWS)), pool.take(packed(shape.columns, COLUMNS))];
+    let mut buffers = [pool.take(if a.is_by_lines() { 0 } else { rows * depth }), pool.take(b.panel_len())];
     {
-        let [rows, columns] = packed.each_mut().map(|lanes| bytemuck::cast_slice_mut(lanes.slots()));
+        let [lines, panel] = buffers.each_mut().map(|lanes| bytemuck::cast_slice_mut(lanes.slots()));
         let sums = bytemuck::cast_slice_mut(out.slots());
         simd::widest(
             #[inline(always)]
             || {
-                a.pack::<ROWS>(rows, shape.rows, shape.depth);
-                b.pack::<COLUMNS>(columns, shape.columns, shape.depth);
+                let lines = a.by_lines(lines);
+                match flush {
+                    true => kernel::product::<true>(lines, &b, sums, [depth, columns], panel),
+                    false => kernel::product::<false>(lines, &b, sums, [depth, columns], panel),
+                }
             },
         );
-        kernel::product(rows, columns, sums, &shape, flush);
     }
-    packed.into_iter().for_each(|lanes| pool.give(lanes));
+    buffers.into_iter().for_each(|lanes| pool.give(lanes));
     let undefined = undefined(op, lhs, rhs, accumulator, pool);
     Vector { lanes: Grid::new(op.to, out), undefined }
 }

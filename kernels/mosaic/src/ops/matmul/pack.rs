@@ -1,10 +1,14 @@
 //! Operands of a product, laid out for its inner loops.
 //!
-//! Invariant: a line is a row of the left operand or a column of the right one, along the contracted dimension. Operands
-//! stored over fewer dimensions than they have are read by their strides, without being spread out first.
+//! Invariant: a line is a row of the left operand or a column of the right one, along the contracted dimension. What lies as
+//! the loops want it and enters unchanged is borrowed; else it is copied once, by its strides.
+
+use std::borrow::Cow;
 
 use crate::ops::arithmetic::flushed;
-use crate::value::Grid;
+use crate::value::{Grid, Pool};
+
+use super::kernel::{COLUMNS, Panel};
 
 /// What happens to an operand's lanes on their way in.
 #[derive(Clone, Copy)]
@@ -15,77 +19,124 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    fn is_plain(self) -> bool {
+        !self.integers && !self.flush && !self.round
+    }
+
     #[inline(always)]
     fn value(self, lane: u32) -> f32 {
         let value = if self.integers { lane as i32 as f32 } else { f32::from_bits(lane) };
         let value = if self.flush { flushed(value) } else { value };
-        if self.round { round_to_bf16(value) } else { value }
+        if self.round {
+            countersign_dtype::bf16_bits_to_f32(countersign_dtype::f32_to_bf16_bits(value))
+        } else {
+            value
+        }
     }
 }
 
-fn round_to_bf16(value: f32) -> f32 {
-    countersign_dtype::bf16_bits_to_f32(countersign_dtype::f32_to_bf16_bits(value))
-}
-
-/// An operand as lines (rows of the left one, columns of the right one) along the contracted dimension.
+/// An operand: `lines` along the contracted dimension, each of `depth` entries.
 pub(super) struct Operand<'a> {
-    lanes: &'a [u32],
+    lanes: Cow<'a, Grid>,
+    lines: usize,
+    depth: usize,
     line_stride: usize,
     step: usize,
-    entry: Entry,
 }
 
 impl<'a> Operand<'a> {
-    pub(super) fn new(grid: &'a Grid, contracts: usize, entry: Entry) -> Operand<'a> {
+    /// `contracts` is the contracted dimension of the two.
+    pub(super) fn new(
+        grid: &'a Grid,
+        contracts: usize,
+        [lines, depth]: [usize; 2],
+        entry: Entry,
+        pool: &mut Pool,
+    ) -> Operand<'a> {
         let strides = grid.dims.broadcast_strides();
-        Operand { lanes: &grid.lanes, line_stride: strides[1 - contracts], step: strides[contracts], entry }
+        let lanes = match entry.is_plain() {
+            true => Cow::Borrowed(grid),
+            false => Cow::Owned(grid.map(pool, |lane| entry.value(lane).to_bits())),
+        };
+        Operand { lanes, lines, depth, line_stride: strides[1 - contracts], step: strides[contracts] }
     }
 
-    /// Packs `N` lines side by side: `[lines / N, depth, N]`, the last ones filled up with zeros.
-    #[inline(always)]
-    pub(super) fn pack<const N: usize>(&self, out: &mut [f32], lines: usize, depth: usize) {
-        let entry = self.entry;
-        match (entry.integers, entry.flush || entry.round) {
-            (false, false) => self.pack_as::<N>(out, lines, depth, |lane| f32::from_bits(lane)),
-            _ => self.pack_as::<N>(out, lines, depth, |lane| entry.value(lane)),
-        }
+    fn values(&self) -> &[f32] {
+        bytemuck::cast_slice(&self.lanes.lanes)
     }
 
     #[inline(always)]
-    fn pack_as<const N: usize>(
-        &self,
-        out: &mut [f32],
-        lines: usize,
-        depth: usize,
-        value: impl Fn(u32) -> f32 + Copy,
-    ) {
-        if depth == 0 {
-            return;
+    fn value(&self, line: usize, k: usize) -> f32 {
+        self.values()[line * self.line_stride + k * self.step]
+    }
+
+    /// Whether the lines lie one after the other.
+    pub(super) fn is_by_lines(&self) -> bool {
+        self.step == 1 && self.line_stride == self.depth
+    }
+
+    /// The lines one after the other: `[lines, depth]`; `out` is used where they don't lie so.
+    pub(super) fn by_lines<'b>(&'b self, out: &'b mut [f32]) -> &'b [f32] {
+        if self.is_by_lines() {
+            return self.values();
         }
-        for (tile, slots) in out.chunks_exact_mut(N * depth).enumerate() {
-            let (first, count) = (tile * N, N.min(lines - tile * N));
-            let slots = slots.as_chunks_mut::<N>().0;
-            if count < N {
-                slots.fill([0.0; N]);
+        for (line, slots) in out.chunks_exact_mut(self.depth.max(1)).enumerate() {
+            slots.iter_mut().enumerate().for_each(|(k, slot)| *slot = self.value(line, k));
+        }
+        out
+    }
+
+    /// Elements of a buffer that [`Operand::panel`] may need.
+    pub(super) fn panel_len(&self) -> usize {
+        COLUMNS * self.depth
+    }
+
+    /// The [`COLUMNS`] lines from `first` on side by side, those past the last as zeros. `out` is used where they don't lie so.
+    #[inline(always)]
+    pub(super) fn panel<'b>(&'b self, first: usize, out: &'b mut [f32]) -> Panel<'b> {
+        let count = COLUMNS.min(self.lines - first);
+        if self.line_stride == 1 && count == COLUMNS {
+            return Panel { values: &self.values()[first..], stride: self.step };
+        }
+        let slots = out.as_chunks_mut::<COLUMNS>().0;
+        if self.step == 1 && self.line_stride != 0 && count == COLUMNS {
+            self.transpose(first, slots);
+        } else {
+            for (k, slots) in slots.iter_mut().enumerate() {
+                for (i, slot) in slots.iter_mut().enumerate() {
+                    *slot = if i < count { self.value(first + i, k) } else { 0.0 };
+                }
             }
-            if self.line_stride == 1 && count == N {
-                for (k, slots) in slots.iter_mut().enumerate() {
-                    if let Some(lanes) = self.lanes[k * self.step + first..].first_chunk::<N>() {
-                        *slots = lanes.map(value);
+        }
+        Panel { values: out, stride: COLUMNS }
+    }
+
+    /// In squares of eight, which stay in registers.
+    #[inline(always)]
+    fn transpose(&self, first: usize, slots: &mut [[f32; COLUMNS]]) {
+        const SIDE: usize = 8;
+        let values = self.values();
+        for half in (0..COLUMNS).step_by(SIDE) {
+            let start = (first + half) * self.line_stride;
+            let (squares, rest) = slots.as_chunks_mut::<SIDE>();
+            let whole = squares.len() * SIDE;
+            for (square, slots) in squares.iter_mut().enumerate() {
+                let mut lines = [[0.0f32; SIDE]; SIDE];
+                for (i, line) in lines.iter_mut().enumerate() {
+                    if let Some(chunk) = values[start + i * self.line_stride + square * SIDE..].first_chunk()
+                    {
+                        *line = *chunk;
                     }
                 }
-            } else if self.step == 1 {
-                for i in 0..count {
-                    let at = (first + i) * self.line_stride;
-                    for (slots, &lane) in slots.iter_mut().zip(&self.lanes[at..at + depth]) {
-                        slots[i] = value(lane);
+                for (k, slots) in slots.iter_mut().enumerate() {
+                    for i in 0..SIDE {
+                        slots[half + i] = lines[i][k];
                     }
                 }
-            } else {
-                for (k, slots) in slots.iter_mut().enumerate() {
-                    for (i, slot) in slots.iter_mut().enumerate().take(count) {
-                        *slot = value(self.lanes[(first + i) * self.line_stride + k * self.step]);
-                    }
+            }
+            for (k, slots) in rest.iter_mut().enumerate() {
+                for i in 0..SIDE {
+                    slots[half + i] = values[start + i * self.line_stride + whole + k];
                 }
             }
         }
