@@ -3,6 +3,8 @@
 //! Invariant: every executed instruction costs one unit of fuel. A slot holds the kind of value that its type says;
 //! lowering guarantees it, so a mismatch here would be our own bug and reads as an undefined zero, never as a crash.
 
+use std::borrow::Cow;
+
 use crate::fault::{FaultClass, Stop, Trap};
 use crate::mem::View;
 use crate::ops::arithmetic::Arithmetic;
@@ -22,16 +24,25 @@ impl Execution<'_> {
             self.site = inst.site;
             self.inst(inst)?;
             for &slot in &inst.frees {
-                self.set(slot, Cell::Empty);
+                self.free(slot);
             }
         }
         Ok(())
     }
 
     pub(super) fn set(&mut self, slot: Slot, cell: Cell) {
-        let old = std::mem::replace(&mut self.cells[slot as usize], cell);
-        if let Cell::Vector(vector) = old {
+        let target = &mut self.cells[slot as usize];
+        if let Cell::Vector(_) = target
+            && let Cell::Vector(vector) = std::mem::take(target)
+        {
             vector.recycle(self.pool);
+        }
+        self.cells[slot as usize] = cell;
+    }
+
+    fn free(&mut self, slot: Slot) {
+        if let Cell::Vector(_) = self.cells[slot as usize] {
+            self.set(slot, Cell::Empty);
         }
     }
 
@@ -43,14 +54,14 @@ impl Execution<'_> {
     }
 
     /// A view; a slot that holds none would be our own bug and gives one that faults when it is accessed.
-    pub(super) fn view(&self, slot: Slot) -> View {
+    pub(super) fn view(&self, slot: Slot) -> Cow<'_, View> {
         match &self.cells[slot as usize] {
-            Cell::View(view) => view.clone(),
+            Cell::View(view) => Cow::Borrowed(view),
             Cell::Empty | Cell::Scalar(_) | Cell::Vector(_) => {
                 let mut view = View::whole(0, countersign_dtype::DType::I32, Dims::ones(0));
                 view.complaint =
                     Some(Box::new(crate::mem::Complaint::UndefinedIndex { dim: 0, site: self.site }));
-                view
+                Cow::Owned(view)
             }
         }
     }
@@ -96,31 +107,33 @@ impl Execution<'_> {
             }
             Kind::MemReshape { base, dims } => {
                 let view = self.view(*base);
-                let reshaped = view.reshape(dims);
-                self.rewrite(inst.out, view, reshaped, "reshape")?;
+                let reshaped = view.reshape(dims).ok_or_else(|| scattered(&view, "reshape"))?;
+                self.set(inst.out, Cell::View(reshaped));
             }
             Kind::MemBitcast { base, dtype, dims } => {
                 let view = self.view(*base);
-                let cast = view.bitcast(*dtype, dims);
-                self.rewrite(inst.out, view, cast, "bitcast")?;
+                let cast = view.bitcast(*dtype, dims).ok_or_else(|| scattered(&view, "bitcast"))?;
+                self.set(inst.out, Cell::View(cast));
             }
             Kind::ScalarLoad { base, indices } => {
-                let view = self.element(*base, indices, inst.site);
-                let value = self.memory.load_scalar(&view)?;
+                let value = self.memory.load_at(&self.view(*base), &self.indices(indices), inst.site)?;
                 self.set(inst.out, Cell::Scalar(value));
             }
             Kind::ScalarStore { value, base, indices } => {
-                let view = self.element(*base, indices, inst.site);
-                self.memory.store_scalar(&view, self.scalar(*value))?;
+                let base = self.view(*base);
+                let element = base.slice(&self.indices(indices), &Dims::ones(base.dims.rank()), inst.site);
+                self.memory.store_scalar(&element, self.scalar(*value))?;
             }
             Kind::Enqueue { source, target, semaphore } => {
-                let (source, target) = (self.view(*source), self.view(*target));
-                self.memory.start(&source, &target, &self.view(*semaphore), inst.site)?;
+                let [source, target, semaphore] =
+                    [source, target, semaphore].map(|slot| self.view(*slot).into_owned());
+                self.memory.start(source, target, &semaphore, inst.site)?;
             }
             Kind::Wait { semaphore, target } => {
                 let target = self.view(*target);
                 let bytes = (target.dims.len() * target.dtype.bits()).div_ceil(8) as i64;
-                self.memory.wait(&self.view(*semaphore), bytes)?;
+                let semaphore = self.view(*semaphore).into_owned();
+                self.memory.wait(&semaphore, bytes)?;
             }
             Kind::If { condition, then, otherwise, outs, point } => {
                 let taken = self.decide(*condition)?;
@@ -177,22 +190,13 @@ impl Execution<'_> {
             self.set(slot, value);
         }
     }
+}
 
-    fn element(&self, base: Slot, indices: &[Slot], site: u32) -> View {
-        let base = self.view(base);
-        base.slice(&self.indices(indices), &Dims::ones(base.dims.rank()), site)
-    }
-
-    /// Keeps a complaint through a change of shape that the broken view can't make.
-    fn rewrite(&mut self, out: Slot, view: View, changed: Option<View>, what: &str) -> Result<(), Stop> {
-        let Some(view) = changed else {
-            let shape = view.dims.as_slice();
-            let message = format!("{what} of a view {shape:?} whose elements don't lie together");
-            return Err(Trap::new(FaultClass::OutOfBounds, message).into());
-        };
-        self.set(out, Cell::View(view));
-        Ok(())
-    }
+/// A view that can't be given another shape.
+fn scattered(view: &View, what: &str) -> Trap {
+    let shape = view.dims.as_slice();
+    let message = format!("{what} of a view {shape:?} whose elements don't lie together");
+    Trap::new(FaultClass::OutOfBounds, message)
 }
 
 /// Applies a lane function to a scalar with its definedness.

@@ -234,6 +234,7 @@ impl Execution<'_> {
         match &mask {
             // Only the lanes that the mask leaves on must lie inside.
             Some(mask) if view.complaint.is_some() => {
+                let base = base.into_owned();
                 self.memory.store_lanes(&base, &start, window, &value, mask, site, self.pool)?;
             }
             mask => self.memory.store(&view, &value, mask.as_ref())?,

@@ -262,8 +262,32 @@ impl<'r> Memory<'r> {
         Ok(())
     }
 
+    /// Loads the element of `base` at an index; `site` is blamed where that lies outside.
+    pub(crate) fn load_at(
+        &self,
+        base: &View,
+        index: &[Option<i64>; MAX_RANK],
+        site: u32,
+    ) -> Result<Scalar, Trap> {
+        let mut offset = base.offset;
+        let mut inside = base.complaint.is_none() && base.pack == 1 && self.copies.is_empty();
+        for dim in 0..base.dims.rank() {
+            let place = index[dim].filter(|place| (0..base.dims.get(dim) as i64).contains(place));
+            inside &= place.is_some();
+            offset += place.unwrap_or(0) * base.strides[dim];
+        }
+        if !inside {
+            return self.load_scalar(&base.slice(index, &Dims::ones(base.dims.rank()), site));
+        }
+        let allocation = self.of(base);
+        let raw = codec::read_raw(allocation.dtype, allocation.bytes(), offset as usize);
+        let undefined = allocation.any_undefined(offset as usize, 1, 1);
+        let undefined = if undefined { u32::MAX >> (32 - allocation.dtype.bits()) } else { 0 };
+        Ok(Scalar { bits: codec::lane(base.dtype, raw), undefined: widen_mask(base, undefined) })
+    }
+
     /// Loads one element.
-    pub(crate) fn load_scalar(&self, view: &View) -> Result<Scalar, Trap> {
+    fn load_scalar(&self, view: &View) -> Result<Scalar, Trap> {
         self.checked(view, Access::Read)?;
         let (raw, undefined) = get(view, self.of(view), view.offset as usize);
         Ok(Scalar { bits: codec::lane(view.dtype, raw), undefined: widen_mask(view, undefined) })

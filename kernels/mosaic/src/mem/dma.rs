@@ -43,6 +43,10 @@ impl Copies {
         Copies { pending: Vec::new(), order, draws: 0 }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// Faults if the access disturbs a copy in flight.
     pub(super) fn check(
         &self,
@@ -87,20 +91,20 @@ impl Memory<'_> {
     /// Starts a copy.
     pub(crate) fn start(
         &mut self,
-        source: &View,
-        target: &View,
+        source: View,
+        target: View,
         semaphore: &View,
         site: u32,
     ) -> Result<(), Trap> {
-        self.checked(source, Access::Read)?;
-        self.checked(target, Access::Write)?;
+        self.checked(&source, Access::Read)?;
+        self.checked(&target, Access::Write)?;
         if let Some(complaint) = &semaphore.complaint {
             return Err(self.complain(semaphore, complaint));
         }
         let bytes = (target.dims.len() * target.dtype.bits()).div_ceil(8) as i64;
         let copy = Copy {
-            source: source.clone(),
-            target: target.clone(),
+            source,
+            target,
             semaphore: (semaphore.allocation, semaphore.offset),
             bytes,
             landed: false,
@@ -130,9 +134,9 @@ impl Memory<'_> {
                 self.allocations[key.0 as usize].counts[key.1 as usize] -= bytes;
                 return Ok(());
             }
-            let mine: Vec<usize> =
-                (0..self.copies.pending.len()).filter(|&i| self.copies.pending[i].semaphore == key).collect();
-            if mine.is_empty() {
+            let signals = |copy: &Copy| copy.semaphore == key;
+            let mine = self.copies.pending.iter().filter(|copy| signals(copy)).count();
+            if mine == 0 {
                 let message = format!(
                     "waits for {bytes} bytes on {}[{}], which holds {received} and no copy in flight signals it",
                     self.of(semaphore).label,
@@ -146,10 +150,12 @@ impl Memory<'_> {
             }
             let chosen = match self.copies.order {
                 DmaOrder::Late | DmaOrder::Eager => 0,
-                DmaOrder::Seeded(seed) => self.copies.draw(seed, mine.len()),
+                DmaOrder::Seeded(seed) => self.copies.draw(seed, mine),
             };
-            self.land(mine[chosen]);
-            let copy = self.copies.pending.remove(mine[chosen]);
+            let place = self.copies.pending.iter().enumerate().filter(|(_, copy)| signals(copy)).nth(chosen);
+            let place = place.map_or(0, |(place, _)| place);
+            self.land(place);
+            let copy = self.copies.pending.remove(place);
             self.allocations[key.0 as usize].counts[key.1 as usize] += copy.bytes;
         }
     }

@@ -43,37 +43,34 @@ impl View {
 
     /// `sizes` elements from `start` on in each dimension; leaving the view becomes a complaint.
     pub(crate) fn slice(&self, start: &[Option<i64>], sizes: &Dims, site: u32) -> View {
-        let mut view = self.clone();
+        let mut offset = self.offset;
+        let mut complaint = None;
         for dim in 0..self.dims.rank() {
             let (size, extent) = (sizes.get(dim) as i64, self.dims.get(dim) as i64);
             match start[dim] {
                 Some(index) => {
-                    if (index < 0 || index + size > extent) && view.complaint.is_none() {
-                        view.complaint =
-                            Some(Box::new(Complaint::Outside { dim, index, size, extent, site }));
+                    if (index < 0 || index + size > extent) && complaint.is_none() {
+                        complaint = Some(Complaint::Outside { dim, index, size, extent, site });
                     }
-                    view.offset += index * self.strides[dim];
+                    offset += index * self.strides[dim];
                 }
-                None if view.complaint.is_none() => {
-                    view.complaint = Some(Box::new(Complaint::UndefinedIndex { dim, site }));
-                }
+                None if complaint.is_none() => complaint = Some(Complaint::UndefinedIndex { dim, site }),
                 None => {}
             }
         }
-        view.dims = *sizes;
-        view
+        let complaint = self.complaint.clone().or(complaint.map(Box::new));
+        View { offset, dims: *sizes, complaint, ..*self }
     }
 
     /// Keeps the dimensions in `kept`; the others have extent 1.
     pub(crate) fn squeeze(&self, kept: &[usize]) -> View {
-        let mut view = self.clone();
-        view.dims = Dims::ones(kept.len());
-        view.strides = [0; MAX_RANK];
+        let mut dims = Dims::ones(kept.len());
+        let mut strides = [0; MAX_RANK];
         for (to, &from) in kept.iter().enumerate() {
-            view.dims.set(to, self.dims.get(from));
-            view.strides[to] = self.strides[from];
+            dims.set(to, self.dims.get(from));
+            strides[to] = self.strides[from];
         }
-        view
+        View { dims, strides, complaint: self.complaint.clone(), ..*self }
     }
 
     /// Whether the elements lie one after the other in row-major order.

@@ -99,8 +99,8 @@ impl<'a> Operand<'a> {
             return Panel { values: &self.values()[first..], stride: self.step };
         }
         let slots = out.as_chunks_mut::<COLUMNS>().0;
-        if self.step == 1 && self.line_stride != 0 && count == COLUMNS {
-            self.transpose(first, slots);
+        if self.step == 1 && self.line_stride != 0 {
+            self.transpose(first, count, slots);
         } else {
             for (k, slots) in slots.iter_mut().enumerate() {
                 for (i, slot) in slots.iter_mut().enumerate() {
@@ -113,32 +113,29 @@ impl<'a> Operand<'a> {
 
     /// In squares of eight, which stay in registers.
     #[inline(always)]
-    fn transpose(&self, first: usize, slots: &mut [[f32; COLUMNS]]) {
+    fn transpose(&self, first: usize, count: usize, slots: &mut [[f32; COLUMNS]]) {
         const SIDE: usize = 8;
-        let values = self.values();
+        let lines: [&[f32]; COLUMNS] = std::array::from_fn(|i| match i < count {
+            true => &self.values()[(first + i) * self.line_stride..][..self.depth],
+            false => &[],
+        });
+        let (squares, rest) = slots.as_chunks_mut::<SIDE>();
+        let whole = squares.len();
         for half in (0..COLUMNS).step_by(SIDE) {
-            let start = (first + half) * self.line_stride;
-            let (squares, rest) = slots.as_chunks_mut::<SIDE>();
-            let whole = squares.len() * SIDE;
             for (square, slots) in squares.iter_mut().enumerate() {
-                let mut lines = [[0.0f32; SIDE]; SIDE];
-                for (i, line) in lines.iter_mut().enumerate() {
-                    if let Some(chunk) = values[start + i * self.line_stride + square * SIDE..].first_chunk()
-                    {
-                        *line = *chunk;
-                    }
-                }
+                let part: [[f32; SIDE]; SIDE] = std::array::from_fn(|i| {
+                    let line = lines[half + i].as_chunks::<SIDE>().0;
+                    line.get(square).copied().unwrap_or_default()
+                });
                 for (k, slots) in slots.iter_mut().enumerate() {
                     for i in 0..SIDE {
-                        slots[half + i] = lines[i][k];
+                        slots[half + i] = part[i][k];
                     }
                 }
             }
-            for (k, slots) in rest.iter_mut().enumerate() {
-                for i in 0..SIDE {
-                    slots[half + i] = values[start + i * self.line_stride + whole + k];
-                }
-            }
+        }
+        for (k, slots) in rest.iter_mut().enumerate() {
+            *slots = std::array::from_fn(|i| lines[i].get(whole * SIDE + k).copied().unwrap_or_default());
         }
     }
 }
