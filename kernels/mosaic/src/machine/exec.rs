@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::fault::{FaultClass, Stop, Trap};
 use crate::mem::View;
 use crate::ops::arithmetic::Arithmetic;
-use crate::ops::scalar::{Binary, Unary};
+use crate::ops::scalar::{Binary, Unary, spread};
 use crate::program::{Block, Inst, Kind, Slot};
 use crate::value::{Dims, MAX_RANK, Scalar};
 
@@ -236,12 +236,6 @@ pub(super) fn unary_mask(op: Unary, mask: u32) -> u32 {
         | Unary::F8E5M2Bits
         | Unary::F8E5M2FromBits => spread(mask),
     }
-}
-
-/// All bits if any.
-#[inline(always)]
-pub(super) fn spread(mask: u32) -> u32 {
-    u32::from(mask != 0).wrapping_neg()
 }
 
 fn binary(op: Binary, a: Scalar, b: Scalar, arithmetic: &Arithmetic) -> Result<Scalar, Trap> {

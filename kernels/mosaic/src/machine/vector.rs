@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use crate::fault::{Stop, Trap};
 use crate::ops::matmul;
 use crate::ops::reduce;
-use crate::ops::scalar::{Binary, Unary};
+use crate::ops::scalar::{Binary, Unary, spread};
 use crate::program::{Inst, Kind, Slot};
 use crate::value::{Dims, Grid, Pool, Vector};
 
-use super::exec::{binary_mask, check_division, spread, unary_mask};
+use super::exec::{binary_mask, check_division, unary_mask};
 use super::{Cell, Execution};
 
 /// The vector in a slot; a scalar counts as one of rank 0. A slot that holds neither would be our own bug and reads as an

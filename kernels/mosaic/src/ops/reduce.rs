@@ -5,10 +5,10 @@
 //! the smaller error bound. Where denormals flush, lanes and partial sums do. An undefined lane makes its row's result undefined.
 
 use crate::program::Reduction;
-use crate::value::{Dims, Grid, Pool, Vector};
+use crate::value::{Dims, Grid, Pool, Row, Rows, Vector};
 
 use super::arithmetic::flushed;
-use super::scalar::maximum;
+use super::scalar::{maximum, spread};
 use crate::simd;
 
 /// Reduces `a` of shape `from` over its last dimension onto `accumulator` of shape `to`.
@@ -44,16 +44,18 @@ pub(crate) fn last(
         let masks = lanes.slots();
         masks.fill(0);
         if let Some(grid) = &a.undefined {
-            let grid = grid.expand(from, pool);
-            for (mask, row) in masks.iter_mut().zip(grid.lanes.chunks_exact(width.max(1))) {
-                *mask |= u32::from(row.iter().any(|&lane| lane != 0)).wrapping_neg();
+            let mut rows = Rows::new(from, [&grid.dims]);
+            for mask in masks.iter_mut() {
+                let [at] = rows.next();
+                *mask |= match grid.row(at, width) {
+                    Row::Same(lane) => spread(lane),
+                    Row::Each(row) => spread(row.iter().fold(0, |seen, &lane| seen | lane)),
+                };
             }
         }
         if let Some(grid) = &accumulator.undefined {
             let grid = grid.expand(to, pool);
-            for (mask, &lane) in masks.iter_mut().zip(grid.lanes.iter()) {
-                *mask |= u32::from(lane != 0).wrapping_neg();
-            }
+            masks.iter_mut().zip(grid.lanes.iter()).for_each(|(mask, &lane)| *mask |= spread(lane));
         }
         Grid::new(*to, lanes)
     });

@@ -147,3 +147,9 @@ pub(crate) fn maximum(a: u32, b: u32) -> u32 {
     let larger = if x == y { a & b } else { larger };
     if x.is_nan() { a } else { larger }
 }
+
+/// All bits if any.
+#[inline(always)]
+pub(crate) fn spread(mask: u32) -> u32 {
+    u32::from(mask != 0).wrapping_neg()
+}

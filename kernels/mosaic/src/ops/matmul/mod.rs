@@ -13,6 +13,7 @@ use crate::program::Matmul;
 use crate::value::{Dims, Grid, Pool, Row, Rows, Vector};
 
 use super::arithmetic::Arithmetic;
+use super::scalar::spread;
 use crate::simd;
 use pack::{Entry, Operand};
 
@@ -65,58 +66,38 @@ pub(crate) fn matmul(
     Vector { lanes: Grid::new(op.to, out), undefined }
 }
 
+/// What undefined operands spoil: whole rows, whole columns, single sums; stored no wider than that.
 fn undefined(op: &Matmul, lhs: &Vector, rhs: &Vector, accumulator: &Vector, pool: &mut Pool) -> Option<Grid> {
-    if lhs.undefined.is_none() && rhs.undefined.is_none() && accumulator.undefined.is_none() {
-        return None;
-    }
-    let columns = op.to.get(1);
-    let mut grid = pool.take(op.to.len());
-    let masks = grid.slots();
-    masks.fill(0);
-    if let Some(lhs) = &lhs.undefined {
-        let lines = undefined_lines(lhs, &op.lhs_dims, op.lhs_contracts);
-        for (row, _) in masks.chunks_exact_mut(columns.max(1)).zip(lines).filter(|(_, undefined)| *undefined)
-        {
-            row.fill(u32::MAX);
-        }
-    }
-    if let Some(rhs) = &rhs.undefined {
-        let lines = undefined_lines(rhs, &op.rhs_dims, op.rhs_contracts);
-        if lines.contains(&true) {
-            for row in masks.chunks_exact_mut(columns.max(1)) {
-                for (mask, &undefined) in row.iter_mut().zip(&lines) {
-                    *mask |= u32::from(undefined).wrapping_neg();
-                }
-            }
-        }
-    }
-    if let Some(start) = &accumulator.undefined {
-        let full = start.expand(&op.to, pool);
-        for (mask, &lane) in masks.iter_mut().zip(full.lanes.iter()) {
-            *mask |= u32::from(lane != 0).wrapping_neg();
-        }
-    }
-    Some(Grid::new(op.to, grid))
+    let rows = lhs.undefined.as_ref().map(|masks| lines(masks, &op.lhs_dims, op.lhs_contracts, 0, pool));
+    let columns = rhs.undefined.as_ref().map(|masks| lines(masks, &op.rhs_dims, op.rhs_contracts, 1, pool));
+    let sums = accumulator.undefined.as_ref().map(|masks| masks.map(pool, spread));
+    let either = |a: Option<Grid>, b: Option<Grid>, pool: &mut Pool| match (a, b) {
+        (Some(a), Some(b)) => Some(a.zip(&b, pool, |a, b| a | b)),
+        (a, b) => a.or(b),
+    };
+    let lines = either(rows, columns, pool);
+    either(lines, sums, pool)
 }
 
-/// Which rows (or columns) of the product an operand of extents `dims` spoils.
-fn undefined_lines(masks: &Grid, dims: &Dims, contracts: usize) -> Vec<bool> {
-    let mut lines = vec![false; dims.get(1 - contracts)];
+/// Which rows of the product (`kept` 0) or columns (1) an operand of extents `dims` spoils.
+fn lines(masks: &Grid, dims: &Dims, contracts: usize, kept: usize, pool: &mut Pool) -> Grid {
+    let mut stored = Dims::ones(2);
+    stored.set(kept, dims.get(1 - contracts));
+    let mut lanes = pool.take(stored.len());
+    let lines = lanes.slots();
+    lines.fill(0);
     let mut rows = Rows::new(dims, [&masks.dims]);
     for line in 0..dims.get(0) {
         let [at] = rows.next();
-        let row = masks.row(at, dims.get(1));
-        match (row, contracts) {
+        match (masks.row(at, dims.get(1)), contracts) {
             (Row::Same(0), _) => {}
-            (Row::Same(_), 0) => lines.fill(true),
-            (Row::Same(_), _) => lines[line] = true,
-            (Row::Each(row), 0) => {
-                lines.iter_mut().zip(row).for_each(|(line, &mask)| *line |= mask != 0);
-            }
-            (Row::Each(row), _) => lines[line] = row.iter().fold(0, |seen, &mask| seen | mask) != 0,
+            (Row::Same(_), 0) => lines.fill(u32::MAX),
+            (Row::Same(_), _) => lines[line] = u32::MAX,
+            (Row::Each(row), 0) => lines.iter_mut().zip(row).for_each(|(line, &mask)| *line |= spread(mask)),
+            (Row::Each(row), _) => lines[line] = spread(row.iter().fold(0, |seen, &mask| seen | mask)),
         }
     }
-    lines
+    Grid::new(stored, lanes)
 }
 
 #[cfg(test)]
