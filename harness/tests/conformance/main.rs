@@ -8,4 +8,8 @@
 mod attention;
 #[path = "../real/kernel.rs"]
 mod kernel;
+mod micro;
 mod page;
+mod table;
+mod ulps;
+mod uses;

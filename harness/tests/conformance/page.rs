@@ -8,6 +8,8 @@ use std::sync::Mutex;
 /// A section: what stands under one heading.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Section {
+    /// The ops one by one.
+    Ops,
     /// The real kernel against the interpreter.
     Attention,
 }
@@ -15,6 +17,7 @@ pub(crate) enum Section {
 impl Section {
     fn heading(self) -> &'static str {
         match self {
+            Section::Ops => "## Ops: programs by definition, and small kernels",
             Section::Attention => "## Attention: the real kernel on kept batches",
         }
     }
@@ -37,10 +40,18 @@ pub(crate) fn publish(section: Section, text: &str) {
     std::fs::write(path(), format!("{}{}{}", &page[..start], text, &page[end..])).unwrap();
 }
 
-/// Where the generated part of the section lies in the page: from its first table to the next heading.
+/// The published text of the section.
+pub(crate) fn published(section: Section) -> String {
+    let page = std::fs::read_to_string(path()).unwrap();
+    let (start, end) = place(&page, section);
+    page[start..end].to_owned()
+}
+
+/// Where the generated part of the section lies in the page: from the marker below its heading to the next heading.
 fn place(page: &str, section: Section) -> (usize, usize) {
+    const MARKER: &str = "<!-- measured -->\n";
     let heading = page.find(section.heading()).unwrap_or_else(|| panic!("no `{}`", section.heading()));
-    let end = page[heading + 1..].find("\n## ").map_or(page.len(), |next| heading + 1 + next);
-    let start = page[heading..end].find("\n|").map_or(end, |table| heading + table + 1);
+    let start = heading + page[heading..].find(MARKER).unwrap() + MARKER.len();
+    let end = page[start..].find("\n## ").map_or(page.len(), |next| start + next);
     (start, end)
 }

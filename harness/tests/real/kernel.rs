@@ -28,11 +28,17 @@ pub(crate) struct Real {
     pub(crate) modules: Vec<Module>,
 }
 
+/// The pinned environment, opened once: two at a time would only wait for each other.
+pub(crate) fn environment() -> &'static Environment {
+    static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
+    ENVIRONMENT.get_or_init(|| Environment::open(None, None, &Silent).unwrap())
+}
+
 /// The real kernel; prepared by the first test that asks.
 pub(crate) fn real() -> &'static Real {
     static REAL: OnceLock<Real> = OnceLock::new();
     REAL.get_or_init(|| {
-        let environment = Environment::open(None, None, &Silent).unwrap();
+        let environment = environment().clone();
         let kernel = Catalogue::builtin().unwrap().kernel("jax-rpa").unwrap().clone();
         let variants: Vec<Variant> = kernel.variants(Tier::Small).cloned().collect();
         let entry_point = format!("{}:{}", kernel.python.module, kernel.python.entry_point);
