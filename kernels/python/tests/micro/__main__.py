@@ -14,7 +14,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="micro", description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--runs", type=int, default=2, help="sets of values a kernel")
+    parser.add_argument("--runs", type=int, default=4, help="sets of values a kernel")
     parser.add_argument("--part", default="0/1", help="i/n: every n-th kernel from the i-th on")
     parser.add_argument("--only", default="", help="kernels whose name has this in it")
     options = parser.parse_args(arguments)

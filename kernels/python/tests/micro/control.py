@@ -40,7 +40,12 @@ def scalar_integers() -> Micro:
             o[i] = function(x[0], x[1])
         for i, compare in enumerate(compares):
             o[len(binary) + i] = lax.select(compare(x[0], x[1]), x[2], x[3])
-        rest = [lax.div(x[0], d[0]), lax.rem(x[0], d[0]), lax.shift_left(x[0], d[1] & 31), lax.shift_right_logical(x[0], d[1] & 31)]
+        rest = [
+            lax.div(x[0], d[0]),
+            lax.rem(x[0], d[0]),
+            lax.shift_left(x[0], d[1] & 31),
+            lax.shift_right_logical(x[0], d[1] & 31),
+        ]
         rest.append((x[0] > x[1]).astype(jnp.int32) + ((x[0] > 0) & (x[1] > 0)).astype(jnp.int32))
         for i, value in enumerate(rest):
             o[len(binary) + len(compares) + i] = value
@@ -80,7 +85,9 @@ def branches() -> Micro:
         def _() -> None:
             o[...] = lax.cond(n[1] > 0, lambda v: v * 2.0, lambda v: v - 3.0, x[...])
 
-        p[...] = lax.cond(n[1] > n[0], lambda v: lax.cond(n[0] > 1, lambda w: w * 0.5, lambda w: w + 0.25, v), lambda v: v * v, x[...])
+        p[...] = lax.cond(
+            n[1] > n[0], lambda v: lax.cond(n[0] > 1, lambda w: w * 0.5, lambda w: w + 0.25, v), lambda v: v * v, x[...]
+        )
 
     operands = [Operand("i32", (2,), between(-2, 2)), Operand("f32", (8, 128), plain("f32"))]
     return Micro("branches", body, operands, [("f32", (8, 128))] * 2, {"in_specs": [SMEM, VMEM]})
@@ -98,7 +105,9 @@ def loops() -> Micro:
         _, o[...], total[0] = lax.while_loop(lambda c: c[0] < n[0], halve, (jnp.int32(0), x[...], n[1]))
 
     operands = [Operand("i32", (2,), between(0, 5)), Operand("f32", (8, 128), plain("f32"))]
-    return Micro("loops", body, operands, [("f32", (8, 128)), ("i32", (1,))], {"in_specs": [SMEM, VMEM], "out_specs": [VMEM, SMEM]})
+    return Micro(
+        "loops", body, operands, [("f32", (8, 128)), ("i32", (1,))], {"in_specs": [SMEM, VMEM], "out_specs": [VMEM, SMEM]}
+    )
 
 
 def counted_loop() -> Micro:
@@ -151,5 +160,9 @@ def grid(dtype: str) -> Micro:
         ],
         scratch_shapes=[pltpu.VMEM((32, 128), kind)],
     )
-    operands = [Operand("i32", (4,), between(0, 3)), Operand(dtype, (128, 128), mixed(dtype)), Operand(dtype, (80, 128), mixed(dtype))]
+    operands = [
+        Operand("i32", (4,), between(0, 3)),
+        Operand(dtype, (128, 128), mixed(dtype)),
+        Operand(dtype, (80, 128), mixed(dtype)),
+    ]
     return Micro(f"grid-{dtype}", body, operands, [(dtype, (96, 128)), (dtype, (80, 128))], {"grid_spec": spec})

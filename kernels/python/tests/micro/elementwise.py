@@ -13,13 +13,13 @@ from countersign_export import arrays
 from micro.micro import Micro, Operand, generator, parts, read
 from micro.values import FLOATS, INTEGERS, Values, between, divisors, mixed, numbers, only
 
-BOTH_BF16_AND_F16 = "Unsupported cast"
-
 
 def kernels(seed: int) -> Iterator[Micro]:
     """All of them."""
 
-    def lanewise(name: str, operands: list[tuple[str, Values]], functions: list[tuple[Callable[..., Any], str]], **options: Any) -> Micro:
+    def lanewise(
+        name: str, operands: list[tuple[str, Values]], functions: list[tuple[Callable[..., Any], str]], **options: Any
+    ) -> Micro:
         """Functions of whole arrays of one shape: full tiles and odd ones."""
         stream = generator(seed, f"shape of {name}")
         shape = (int(stream.choice([3, 8, 16])), int(stream.choice([100, 128, 256])))
@@ -28,7 +28,9 @@ def kernels(seed: int) -> Iterator[Micro]:
 
     for dtype in FLOATS:
         pair = [(dtype, mixed(dtype))] * 2
-        yield lanewise(f"arithmetic-{dtype}", pair, [(function, dtype) for function in (lax.add, lax.sub, lax.mul, lax.div, lax.max)])
+        yield lanewise(
+            f"arithmetic-{dtype}", pair, [(function, dtype) for function in (lax.add, lax.sub, lax.mul, lax.div, lax.max)]
+        )
         yield lanewise(f"exp-{dtype}", pair[:1], [(jnp.exp, dtype)])
         yield lanewise(f"tanh-{dtype}", pair[:1], [(jnp.tanh, dtype)])
         yield lanewise(f"ne-{dtype}", [(dtype, numbers(dtype))] * 2, [(as_i32(lax.ne), "i32")])
@@ -49,7 +51,11 @@ def kernels(seed: int) -> Iterator[Micro]:
         operands = [(dtype, mixed(dtype)), (dtype, mixed(dtype)), (dtype, divisors(dtype)), (dtype, amounts)]
         binary = (lax.add, lax.sub, lax.mul, lax.max, lax.min, lax.bitwise_and, lax.bitwise_or, lax.bitwise_xor)
         functions: list[Callable[..., Any]] = [lambda x, y, _d, _a, f=f: f(x, y) for f in binary]
-        functions += [lambda x, _y, d, _a: lax.div(x, d), lambda x, _y, d, _a: lax.rem(x, d), lambda x, _y, _d, a: lax.shift_left(x, a)]
+        functions += [
+            lambda x, _y, d, _a: lax.div(x, d),
+            lambda x, _y, d, _a: lax.rem(x, d),
+            lambda x, _y, _d, a: lax.shift_left(x, a),
+        ]
         yield lanewise(f"arithmetic-{dtype}", operands, [(function, dtype) for function in functions])
         shift = [(dtype, mixed(dtype)), (dtype, amounts)]
         unsupported = None if dtype == "i32" else "arith.shrui"
@@ -59,7 +65,9 @@ def kernels(seed: int) -> Iterator[Micro]:
         compares = [lax.eq, lax.lt, lax.le, lax.gt, lax.ge] + ([lax.ne] if dtype in INTEGERS else [])
         yield lanewise(f"compare-{dtype}", pair, [(as_i32(compare), "i32") for compare in compares])
         constants = (lambda c, x, _y, kind=arrays.dtype_of(dtype): lax.select(c != 0, x, jnp.full(x.shape, 3, kind)), dtype)
-        yield lanewise(f"choose-{dtype}", [("i32", between(0, 1)), *pair], [(lambda c, x, y: lax.select(c != 0, x, y), dtype), constants])
+        yield lanewise(
+            f"choose-{dtype}", [("i32", between(0, 1)), *pair], [(lambda c, x, y: lax.select(c != 0, x, y), dtype), constants]
+        )
         wanted = {to: conversion(dtype, to) for to in FLOATS + INTEGERS if to != dtype}
         yield lanewise(f"convert-{dtype}", pair[:1], [(cast(to), to) for to, outcome in wanted.items() if not outcome])
         for to, outcome in wanted.items():
@@ -72,7 +80,10 @@ def kernels(seed: int) -> Iterator[Micro]:
     yield lanewise(
         "compare-unsigned",
         words,
-        [(as_i32(lambda x, y, f=f: f(x.astype(jnp.uint32), y.astype(jnp.uint32))), "i32") for f in (lax.lt, lax.le, lax.gt, lax.ge)],
+        [
+            (as_i32(lambda x, y, f=f: f(x.astype(jnp.uint32), y.astype(jnp.uint32))), "i32")
+            for f in (lax.lt, lax.le, lax.gt, lax.ge)
+        ],
     )
 
 

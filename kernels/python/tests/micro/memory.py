@@ -44,7 +44,9 @@ def views(seed: int, dtype: str) -> Micro:
         (lambda at, x: x.at[at[1]].reshape(rows // 2, 2 * lanes)[1:9, :], dtype, (8, 2 * lanes)),
     ]
     at = Operand("i32", (2,), between(0, 1))
-    return parts(f"views-{dtype}", [at, Operand(dtype, (2, rows, lanes), mixed(dtype))], outputs, options={"in_specs": [SMEM, VMEM]})
+    return parts(
+        f"views-{dtype}", [at, Operand(dtype, (2, rows, lanes), mixed(dtype))], outputs, options={"in_specs": [SMEM, VMEM]}
+    )
 
 
 def scalars(dtype: str) -> Micro:

@@ -106,7 +106,9 @@ def write(micro: Micro, folder: Path, seed: int, runs: int) -> dict[str, Any]:
         "runs": 0 if micro.unsupported else runs,
         "arguments": [{"dtype": operand.dtype, "shape": list(operand.shape)} for operand in micro.operands],
         "outputs": [{"dtype": tensor.dtype, "shape": list(tensor.shape)} for tensor in custom_call.result_types],
-        "operands": [_source(value, tensor) for value, tensor in zip(custom_call.operands, custom_call.operand_types, strict=True)],
+        "operands": [
+            _source(value, tensor) for value, tensor in zip(custom_call.operands, custom_call.operand_types, strict=True)
+        ],
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kernel.mlir").write_text(lowering.print_generic(body), encoding="utf-8", newline="\n")

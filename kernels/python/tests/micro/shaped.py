@@ -105,7 +105,12 @@ def products(seed: int, left: str) -> Iterator[Micro]:
         yield parts(f"products-{left}", operands, outputs)
     for right in FLOATS + INTEGERS:
         if right not in taken:
-            yield parts(f"product-{left}-{right}", [x, Operand(right, (k, n), plain(right))], [product(right, 0)], unsupported="tpu.matmul")
+            yield parts(
+                f"product-{left}-{right}",
+                [x, Operand(right, (k, n), plain(right))],
+                [product(right, 0)],
+                unsupported="tpu.matmul",
+            )
     if left == "f32":
         highest = product("f32", 0, precision=lax.Precision.HIGHEST)
         yield parts("product-highest-f32", [x, Operand("f32", (k, n), plain("f32"))], [highest])
