@@ -215,7 +215,8 @@ fn micro_kernels_agree_with_the_interpreter() {
 struct Exported {
     case: Case,
     data: Vec<u8>,
-    machine: Machine,
+    /// Of the plain program and of the optimized one.
+    machines: [Machine; 2],
     /// By output.
     used: Vec<BTreeSet<Use>>,
 }
@@ -229,7 +230,8 @@ impl Exported {
         let module = parse(&text).map_err(|error| error.to_string())?;
         let program = Program::lower(&module, case.outputs.len()).map_err(|error| error.to_string())?;
         let used = uses_by_output(&module, case.outputs.len());
-        Ok(Exported { case, data, machine: Machine::new(Arc::new(program)), used })
+        let machines = [program.clone(), program.optimized()].map(|program| Machine::new(Arc::new(program)));
+        Ok(Exported { case, data, machines, used })
     }
 
     /// Calls `visit` with the run's number, its arguments and the interpreter's outputs.
@@ -249,7 +251,7 @@ impl Exported {
         Ok(())
     }
 
-    /// The outputs under every DMA order, which must agree to the bit.
+    /// The outputs, which must agree to the bit under every DMA order, plain and optimized.
     fn execute(&mut self, arguments: &[Array], arithmetic: Arithmetic) -> Result<Vec<Array>, String> {
         let constants: Vec<Array> = self
             .case
@@ -282,23 +284,28 @@ impl Exported {
             .iter()
             .map(|tensor| OutputSpec { dtype: tensor.dtype(), shape: tensor.shape.clone() })
             .collect();
-        let mut late: Option<Vec<Array>> = None;
-        for dma in [DmaOrder::Late, DmaOrder::Eager, DmaOrder::Seeded(1)] {
-            let policy = Policy { dma, arithmetic, fuel: 1_000_000 };
-            let run = self.machine.run(&operands, &outputs, &policy).map_err(|error| error.to_string())?;
-            if run.end != End::Finished {
-                return Err(format!("{:?}", run.end));
-            }
-            if let Some(output) = run.outputs.iter().position(|output| !output.undefined.is_empty()) {
-                return Err(format!("output {output} is undefined in {:?}", run.outputs[output].undefined));
-            }
-            let outputs: Vec<Array> = run.outputs.into_iter().map(|output| output.array).collect();
-            match &late {
-                Some(late) if *late != outputs => return Err(format!("{dma:?} copies give other bits")),
-                _ => late = Some(outputs),
+        let mut first: Option<Vec<Array>> = None;
+        for machine in &mut self.machines {
+            for dma in [DmaOrder::Late, DmaOrder::Eager, DmaOrder::Seeded(1)] {
+                let policy = Policy { dma, arithmetic, fuel: 1_000_000 };
+                let run = machine.run(&operands, &outputs, &policy).map_err(|error| error.to_string())?;
+                if run.end != End::Finished {
+                    return Err(format!("{:?}", run.end));
+                }
+                if let Some(output) = run.outputs.iter().position(|output| !output.undefined.is_empty()) {
+                    return Err(format!(
+                        "output {output} is undefined in {:?}",
+                        run.outputs[output].undefined
+                    ));
+                }
+                let outputs: Vec<Array> = run.outputs.into_iter().map(|output| output.array).collect();
+                match &first {
+                    Some(first) if *first != outputs => return Err(format!("other bits with {policy:?}")),
+                    _ => first = Some(outputs),
+                }
             }
         }
-        late.ok_or_else(|| "no run".to_owned())
+        first.ok_or_else(|| "no run".to_owned())
     }
 }
 

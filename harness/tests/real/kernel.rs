@@ -64,7 +64,7 @@ impl Kernel {
         let programs = real().modules.iter().map(|module| {
             let mut module = module.clone();
             assert!(edit(&mut module), "the edit found nothing to change");
-            Arc::new(Program::lower(&module, 1).unwrap())
+            Arc::new(Program::lower(&module, 1).unwrap().optimized())
         });
         Kernel { programs: programs.collect() }
     }

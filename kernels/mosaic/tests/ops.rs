@@ -248,7 +248,20 @@ fn compare(case: &Case, returned: &[Returned]) -> Result<(), String> {
     if differences.is_empty() { Ok(()) } else { Err(differences) }
 }
 
-/// Runs one case under every DMA order, with the op called `corrupt` made wrong; says how many instructions that changed.
+/// One run of a case.
+fn execute(case: &Case, machine: &mut Machine, operands: &[Operand], dma: DmaOrder) -> Result<(), String> {
+    let policy = Policy { dma, arithmetic: case.arithmetic, fuel: 100_000 };
+    let run = machine.run(operands, &[], &policy).map_err(|error| error.to_string())?;
+    match (&run.end, &case.fault) {
+        (End::Finished, None) if !case.out_of_fuel => compare(case, &machine.returned()),
+        (End::OutOfFuel, None) if case.out_of_fuel => Ok(()),
+        (End::Fault(fault), Some((class, op))) if fault.class.name() == class && fault.op == *op => Ok(()),
+        (End::Fault(fault), _) => Err(format!("{} in {}: {}", fault.class.name(), fault.op, fault.message)),
+        (end, _) => Err(format!("{end:?}")),
+    }
+}
+
+/// Runs one case, plain and optimized, under every DMA order, with the op called `corrupt` made wrong; says how many instructions that changed.
 fn run(text: &str, corrupt: Option<&str>) -> Result<usize, String> {
     let case = directives(text)?;
     let module = parse(text).map_err(|error| error.to_string())?;
@@ -264,22 +277,12 @@ fn run(text: &str, corrupt: Option<&str>) -> Result<usize, String> {
         .iter()
         .map(|(array, undefined)| Operand { label: "operand", array, undefined })
         .collect();
-    let mut machine = Machine::new(Arc::new(program));
-    for dma in ORDERS {
-        let policy = Policy { dma, arithmetic: case.arithmetic, fuel: 100_000 };
-        let run = machine.run(&operands, &[], &policy).map_err(|error| error.to_string())?;
-        let outcome = match (&run.end, &case.fault) {
-            (End::Finished, None) if !case.out_of_fuel => compare(&case, &machine.returned()),
-            (End::OutOfFuel, None) if case.out_of_fuel => Ok(()),
-            (End::Fault(fault), Some((class, op))) if fault.class.name() == class && fault.op == *op => {
-                Ok(())
-            }
-            (End::Fault(fault), _) => {
-                Err(format!("{} in {}: {}", fault.class.name(), fault.op, fault.message))
-            }
-            (end, _) => Err(format!("{end:?}")),
-        };
-        outcome.map_err(|error| format!("({dma:?}) {error}"))?;
+    for (form, program) in [("plain", program.clone()), ("optimized", program.optimized())] {
+        let mut machine = Machine::new(Arc::new(program));
+        for dma in ORDERS {
+            let end = execute(&case, &mut machine, &operands, dma);
+            end.map_err(|error| format!("({form}, {dma:?}) {error}"))?;
+        }
     }
     Ok(changed)
 }
