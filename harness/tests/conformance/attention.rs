@@ -142,7 +142,8 @@ fn compare(
             difference.differing += usize::from(a.to_bits() != b.to_bits());
             let apart = (a - b).abs();
             // A NaN on either side is never within.
-            if !(apart <= limit + interpreter_limit) {
+            let within = apart <= limit + interpreter_limit;
+            if !within {
                 difference.unexplained += 1;
                 unexplained.get_or_insert_with(|| {
                     format!(
