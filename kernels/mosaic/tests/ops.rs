@@ -19,6 +19,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in tests a failed step is a failed test")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -247,50 +248,56 @@ fn compare(case: &Case, returned: &[Returned]) -> Result<(), String> {
     if differences.is_empty() { Ok(()) } else { Err(differences) }
 }
 
-/// Runs one case under every DMA order.
-fn run(text: &str) -> Result<(), String> {
+/// One run of a case.
+fn execute(case: &Case, machine: &mut Machine, operands: &[Operand], dma: DmaOrder) -> Result<(), String> {
+    let policy = Policy { dma, arithmetic: case.arithmetic, fuel: 100_000 };
+    let run = machine.run(operands, &[], &policy).map_err(|error| error.to_string())?;
+    match (&run.end, &case.fault) {
+        (End::Finished, None) if !case.out_of_fuel => compare(case, &machine.returned()),
+        (End::OutOfFuel, None) if case.out_of_fuel => Ok(()),
+        (End::Fault(fault), Some((class, op))) if fault.class.name() == class && fault.op == *op => Ok(()),
+        (End::Fault(fault), _) => Err(format!("{} in {}: {}", fault.class.name(), fault.op, fault.message)),
+        (end, _) => Err(format!("{end:?}")),
+    }
+}
+
+/// Runs one case, plain and optimized, under every DMA order, with the op called `corrupt` made wrong; says how many instructions that changed.
+fn run(text: &str, corrupt: Option<&str>) -> Result<usize, String> {
     let case = directives(text)?;
     let module = parse(text).map_err(|error| error.to_string())?;
-    let program = match (Program::lower(&module, 0), &case.refused) {
-        (Ok(program), None) => Arc::new(program),
+    let mut program = match (Program::lower(&module, 0), &case.refused) {
+        (Ok(program), None) => program,
         (Ok(_), Some(_)) => return Err("it is lowered".to_owned()),
-        (Err(error), Some(word)) if error.to_string().contains(word) => return Ok(()),
+        (Err(error), Some(word)) if error.to_string().contains(word) => return Ok(0),
         (Err(error), _) => return Err(error.to_string()),
     };
+    let changed = corrupt.map_or(0, |op| program.corrupt(op));
     let operands: Vec<Operand> = case
         .operands
         .iter()
         .map(|(array, undefined)| Operand { label: "operand", array, undefined })
         .collect();
-    let mut machine = Machine::new(program);
-    for dma in ORDERS {
-        let policy = Policy { dma, arithmetic: case.arithmetic, fuel: 100_000 };
-        let run = machine.run(&operands, &[], &policy).map_err(|error| error.to_string())?;
-        let outcome = match (&run.end, &case.fault) {
-            (End::Finished, None) if !case.out_of_fuel => compare(&case, &machine.returned()),
-            (End::OutOfFuel, None) if case.out_of_fuel => Ok(()),
-            (End::Fault(fault), Some((class, op))) if fault.class.name() == class && fault.op == *op => {
-                Ok(())
-            }
-            (End::Fault(fault), _) => {
-                Err(format!("{} in {}: {}", fault.class.name(), fault.op, fault.message))
-            }
-            (end, _) => Err(format!("{end:?}")),
-        };
-        outcome.map_err(|error| format!("({dma:?}) {error}"))?;
+    for (form, program) in [("plain", program.clone()), ("optimized", program.optimized())] {
+        let mut machine = Machine::new(Arc::new(program));
+        for dma in ORDERS {
+            let end = execute(&case, &mut machine, &operands, dma);
+            end.map_err(|error| format!("({form}, {dma:?}) {error}"))?;
+        }
     }
-    Ok(())
+    Ok(changed)
 }
 
+const PANICKED: &str = "it panics";
+
 /// Runs one case on a thread of its own, so that a panic or an endless run fails this case alone.
-fn guarded(text: &str) -> Result<(), String> {
+fn guarded(text: &str, corrupt: Option<&'static str>) -> Result<usize, String> {
     let (sender, receiver) = std::sync::mpsc::channel();
     let text = text.to_owned();
-    std::thread::spawn(move || sender.send(run(&text)));
+    std::thread::spawn(move || sender.send(run(&text, corrupt)));
     match receiver.recv_timeout(std::time::Duration::from_secs(20)) {
         Ok(outcome) => outcome,
         Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err("it doesn't end".to_owned()),
-        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err("it panics".to_owned()),
+        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err(PANICKED.to_owned()),
     }
 }
 
@@ -308,37 +315,85 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-#[test]
-fn every_op_does_what_its_definition_says() {
-    let mut failures = Vec::new();
-    let mut cases = 0;
-    for path in entries(&folder()).iter().flat_map(|dialect| entries(dialect)) {
-        let text = std::fs::read_to_string(&path).expect("a readable file");
-        let mut line = 1;
-        for case in text.split("// -----\n") {
-            cases += 1;
-            if let Err(error) = guarded(case) {
-                let place = path.strip_prefix(folder()).unwrap_or(&path).display();
-                failures.push(format!("{place}:{line}: {error}"));
-            }
-            line += case.lines().count() + 1;
+/// A case of a file: where it starts, and its text.
+struct Stated {
+    place: String,
+    text: String,
+}
+
+/// The cases of each file, by the op that the file is named after.
+fn programs() -> BTreeMap<String, Vec<Stated>> {
+    let part = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut programs = BTreeMap::new();
+    for dialect in entries(&folder()) {
+        for path in entries(&dialect) {
+            let text = std::fs::read_to_string(&path).expect("a readable file");
+            let place = path.strip_prefix(folder()).unwrap_or(&path).display().to_string();
+            let mut line = 1;
+            let cases = text.split("// -----\n").map(|case| {
+                let stated = Stated { place: format!("{place}:{line}"), text: case.to_owned() };
+                line += case.lines().count() + 1;
+                stated
+            });
+            programs.insert(format!("{}.{}", part(&dialect), part(&path)), cases.collect());
         }
     }
+    programs
+}
+
+#[test]
+fn every_op_does_what_its_definition_says() {
+    let programs = programs();
+    let mut failures = Vec::new();
+    for Stated { place, text } in programs.values().flatten() {
+        if let Err(error) = guarded(text, None) {
+            failures.push(format!("{place}: {error}"));
+        }
+    }
+    let cases = programs.values().flatten().count();
     assert!(failures.is_empty(), "{} of {cases} cases failed:\n{}", failures.len(), failures.join("\n"));
 }
 
 #[test]
-fn every_op_of_the_table_has_a_file_and_every_file_an_op() {
-    let mut files = Vec::new();
-    for dialect in entries(&folder()) {
-        for path in entries(&dialect) {
-            let part = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            files.push(format!("{}.{}", part(&dialect), part(&path)));
+fn every_op_of_the_table_has_programs_and_every_program_an_op() {
+    let programs = programs();
+    let mut known: Vec<&str> = known_ops();
+    // The op that ends every program here.
+    known.push("func.return");
+    known.sort_unstable();
+    assert_eq!(programs.keys().collect::<Vec<_>>(), known);
+    let without: Vec<&str> = known.into_iter().filter(|&op| programs[op].is_empty()).collect();
+    assert_eq!(without, Vec::<&str>::new(), "ops without a program");
+}
+
+/// Ops that can't be made wrong, since they compute nothing.
+const WITHOUT_EFFECT: [(&str, &str); 2] =
+    [("tpu.trace_start", "names a span for the profiler"), ("tpu.trace_stop", "ends that span")];
+
+/// Makes each op wrong in turn: its own programs must notice, or they are too weak.
+#[test]
+fn corrupting_any_op_turns_one_of_its_programs_red() {
+    let programs = programs();
+    let mut failures = Vec::new();
+    println!("{:<24} programs  red when the op is corrupted", "op");
+    for op in known_ops() {
+        let mut red = 0;
+        for Stated { place, text } in &programs[op] {
+            match guarded(text, Some(op)) {
+                Err(error) if error == PANICKED => failures.push(format!("{place}: corrupted, {error}")),
+                Err(_) => red += 1,
+                Ok(_) => {}
+            }
+        }
+        println!("{op:<24} {:>8} {red:>4}", programs[op].len());
+        if (red == 0) != exempt(op) {
+            failures.push(format!("{op}: {red} of its programs notice that it is wrong"));
         }
     }
-    let mut known: Vec<String> = known_ops().into_iter().map(str::to_owned).collect();
-    // The op that ends every program here.
-    known.push("func.return".to_owned());
-    known.sort();
-    assert_eq!(files, known);
+    println!("{} ops, {} programs", known_ops().len(), programs.values().flatten().count());
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn exempt(op: &str) -> bool {
+    WITHOUT_EFFECT.iter().any(|(known, _)| *known == op)
 }

@@ -215,6 +215,7 @@ pub(super) fn unary_mask(op: Unary, mask: u32) -> u32 {
         | Unary::Zero16
         | Unary::Zero8
         | Unary::Zero4 => op.lane(mask),
+        Unary::FlipLowest => mask,
         Unary::Negate
         | Unary::Exp
         | Unary::Tanh

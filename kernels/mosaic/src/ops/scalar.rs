@@ -98,6 +98,8 @@ unary_ops! {
     F8E4M3FNFromBits => |a: u32| dtype::f8e4m3fn_bits_to_f32(a as u8).to_bits(),
     F8E5M2Bits => |a| dtype::f32_to_f8e5m2_bits(f(a)) as i8 as i32 as u32,
     F8E5M2FromBits => |a: u32| dtype::f8e5m2_bits_to_f32(a as u8).to_bits(),
+    /// Wrong on purpose: no op is lowered to it (`program::corrupt`).
+    FlipLowest => |a: u32| a ^ 1,
 }
 
 binary_ops! {

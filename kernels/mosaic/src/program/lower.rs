@@ -75,6 +75,9 @@ impl Program {
     }
 }
 
+/// The window of an array that isn't pipelined.
+static WHOLE: Attribute = Attribute::Dict(Vec::new());
+
 struct Context<'m> {
     module: &'m Module,
     sites: Vec<Site>,
@@ -130,8 +133,11 @@ impl Context<'_> {
         }
         let arguments = &region.arguments;
         let arrays = arguments.len().checked_sub(grid.len() + prefetch + scratch);
-        let windows = function.attribute("window_params").and_then(Attribute::as_array).unwrap_or_default();
-        let Some(arrays) = arrays.filter(|&arrays| arrays >= outputs && arrays == windows.len()) else {
+        // A kernel without a grid has no windows to speak of: it sees every array whole.
+        let windows = function.attribute("window_params").and_then(Attribute::as_array);
+        let fit =
+            |&arrays: &usize| arrays >= outputs && windows.is_none_or(|windows| windows.len() == arrays);
+        let Some(arrays) = arrays.filter(fit) else {
             self.refuse(function, "arguments don't match grid, prefetch, windows and scratch".into());
             return None;
         };
@@ -143,7 +149,8 @@ impl Context<'_> {
                 self.prefetch(*value, ty)
             } else if index < prefetch + arrays {
                 let array = index - prefetch;
-                self.array(*value, ty, array >= inputs, &windows[array])
+                let window = windows.map_or(&WHOLE, |windows| &windows[array]);
+                self.array(*value, ty, array >= inputs, window)
             } else {
                 self.scratch(*value, ty)
             };

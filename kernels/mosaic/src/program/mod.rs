@@ -3,6 +3,7 @@
 //! Invariant: everything that the machine doesn't know is named here, at lowering, and never met while running.
 //! A program is immutable and shared between threads.
 
+mod corrupt;
 mod inst;
 mod lifetime;
 mod lower;
