@@ -6,6 +6,9 @@
 //!
 //! Invariant: each ratio is of two times of one case in one run.
 
+#[path = "../../../benches/native/mod.rs"]
+mod native;
+
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -16,11 +19,12 @@ use countersign_kernels::call::Call;
 use countersign_kernels::catalogue::{KernelEntry, Tier};
 use countersign_kernels::engine::{EngineEnd, Policy};
 use countersign_kernels::env::Progress;
-use countersign_kernels::rpa::bind::{Role, bind};
+use countersign_kernels::rpa::bind::{Bound, Role, bind};
 use countersign_kernels::rpa::contract::Keeping;
 use countersign_kernels::rpa::facts;
 use countersign_kernels::worker::{InterpretOptions, Interpreted, Worker, WorkerError};
 use countersign_reference::{Blocking, Profile, attend};
+use native::{Native, Tiles};
 use serde::Serialize;
 
 use super::console::{Failure, SetupProgress, print};
@@ -29,6 +33,7 @@ use super::variant::VariantArgument;
 use super::{PythonArgument, session};
 use crate::campaign::{Subject, tool};
 use crate::case::Case;
+use crate::compare::compare;
 use crate::generate::generate;
 use crate::loaded::Loaded;
 
@@ -60,6 +65,9 @@ pub(super) struct Arguments {
     /// The kernel's id in the catalogue.
     #[arg(long, value_name = "ID", default_value = "jax-rpa")]
     kernel: String,
+    /// Leave out JAX's interpreter and reference.
+    #[arg(long)]
+    no_jax: bool,
     /// Print the times and ratios as JSON on standard output.
     #[arg(long)]
     json: bool,
@@ -99,6 +107,10 @@ struct Timed {
     seed: u64,
     case: u64,
     vm_ms: f64,
+    /// The hand-written version, tiles computed whole as the kernel does.
+    native_ms: Option<f64>,
+    /// The same without keys past a sequence's end.
+    native_filled_ms: Option<f64>,
     reference_ms: f64,
     #[serde(flatten)]
     jax: Jax,
@@ -117,7 +129,9 @@ struct Jax {
 /// Name of a ratio and its two times.
 type Measure = (&'static str, fn(&Timed) -> Option<f64>);
 
-const MEASURES: [Measure; 5] = [
+const MEASURES: [Measure; 7] = [
+    ("vm_over_native", |case| Some(case.vm_ms / case.native_ms?)),
+    ("vm_over_native_filled", |case| Some(case.vm_ms / case.native_filled_ms?)),
     ("interpreter_warm_over_vm", |case| Some(case.jax.interpreter_warm_ms? / case.vm_ms)),
     ("interpreter_new_over_vm", |case| Some(case.jax.interpreter_new_ms? / case.vm_ms)),
     ("jax_reference_new_over_reference", |case| Some(case.jax.jax_reference_new_ms? / case.reference_ms)),
@@ -135,13 +149,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let pinned = core_affinity::get_core_ids()
         .and_then(|cores| cores.last().copied())
         .is_some_and(core_affinity::set_for_current);
-    let mut worker = Worker::start(&environment).map_err(worker_failure)?;
+    let mut worker = match arguments.no_jax {
+        true => None,
+        false => Some(Worker::start(&environment).map_err(worker_failure)?),
+    };
     let progress = SetupProgress::new();
     let mut cases = Vec::new();
     for (position, variant) in loaded.variants().iter().enumerate() {
         progress.step(&format!("{} ({} of {})", variant.name, position + 1, loaded.variants().len()));
         for (index, case) in longest(kernel, variant, arguments.cases) {
-            cases.push(time(&loaded, position, index, &case, &mut worker)?);
+            cases.push(time(&loaded, position, index, &case, worker.as_mut())?);
         }
     }
     progress.done(&format!("timed {} cases", cases.len()));
@@ -150,7 +167,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         version: VERSION,
         tool: tool(),
         kernel: kernel.id.clone(),
-        packages: worker.versions().map(|versions| versions.packages.clone()).unwrap_or_default(),
+        packages: worker
+            .as_ref()
+            .and_then(Worker::versions)
+            .map(|versions| versions.packages.clone())
+            .unwrap_or_default(),
         pinned,
         ratios: ratios.collect(),
         cases,
@@ -188,7 +209,7 @@ fn time(
     position: usize,
     index: u64,
     case: &Case,
-    worker: &mut Worker,
+    worker: Option<&mut Worker>,
 ) -> Result<Timed, Failure> {
     let (kernel, variant) = (loaded.kernel(), &loaded.variants()[position]);
     let unsound = |error: String| Failure::new(error, "this is a fault of countersign: please report it");
@@ -202,13 +223,51 @@ fn time(
     let vm = smallest(REPEATS, || drop(black_box(engine.run(&batch, &bound, &Policy::default()))));
     let kv_per_block = facts::kv_block(variant).unwrap_or(variant.page_size);
     let blocking = Blocking { kv_per_block, weights: DType::F32 };
+    let expected = attend(&batch, &variant.options, &blocking, &Profile::EXACT);
+    let native = |tiles| match Native::new(variant, tiles) {
+        Some(mut native) => {
+            if !compare(&native.run(&batch), &[], &expected).wrong_rows.is_empty() {
+                return Err(unsound(format!(
+                    "{}: the native version is wrong on case {index}",
+                    variant.name
+                )));
+            }
+            Ok(Some(milliseconds(smallest(REPEATS, || drop(black_box(native.run(&batch)))))))
+        }
+        None => Ok(None),
+    };
+    let (native_ms, native_filled_ms) = (native(Tiles::Whole)?, native(Tiles::Filled)?);
     let reference =
         smallest(REPEATS, || drop(black_box(attend(&batch, &variant.options, &blocking, &Profile::EXACT))));
 
+    let mut notes = Vec::new();
+    let jax = match worker {
+        Some(worker) => time_jax(kernel, variant, &bound, worker, &mut notes)?,
+        None => Jax::default(),
+    };
+    Ok(Timed {
+        variant: variant.name.clone(),
+        seed: SEED,
+        case: index,
+        vm_ms: milliseconds(vm),
+        native_ms,
+        native_filled_ms,
+        reference_ms: milliseconds(reference),
+        jax,
+        notes,
+    })
+}
+
+fn time_jax(
+    kernel: &KernelEntry,
+    variant: &Variant,
+    bound: &[Bound<'_>; 6],
+    worker: &mut Worker,
+    notes: &mut Vec<String>,
+) -> Result<Jax, Failure> {
     let call = Call::ragged_paged_attention(&session::entry_point(kernel), variant);
     let values: Vec<(&str, &Array)> =
         Role::ALL.iter().map(|&role| (role.name(), &*bound[role as usize].array)).collect();
-    let mut notes = Vec::new();
     let mut thrice = |what: &str, run: &mut dyn FnMut() -> Result<Interpreted, WorkerError>| {
         let mut times = [None; 3];
         for time in &mut times {
@@ -229,15 +288,7 @@ fn time(
         Some(function) => thrice("JAX's reference", &mut || worker.reference(&call, function, &values))?,
         None => (None, None),
     };
-    Ok(Timed {
-        variant: variant.name.clone(),
-        seed: SEED,
-        case: index,
-        vm_ms: milliseconds(vm),
-        reference_ms: milliseconds(reference),
-        jax: Jax { interpreter_new_ms, interpreter_warm_ms, jax_reference_new_ms, jax_reference_warm_ms },
-        notes,
-    })
+    Ok(Jax { interpreter_new_ms, interpreter_warm_ms, jax_reference_new_ms, jax_reference_warm_ms })
 }
 
 fn smallest(times: usize, mut run: impl FnMut()) -> Duration {
@@ -270,7 +321,8 @@ fn ratio(ratios: impl Iterator<Item = f64>) -> Option<Ratio> {
 }
 
 fn describe(bench: &Bench) -> String {
-    let head = ["variant", "VM", "reference", "interpreter", "new", "JAX's ref.", "new", "interp./VM"];
+    let head =
+        ["variant", "VM", "native", "reference", "interpreter", "new", "JAX's ref.", "new", "interp./VM"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     let time = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.2}"));
     for case in &bench.cases {
@@ -280,6 +332,7 @@ fn describe(bench: &Bench) -> String {
         rows.push(row![
             case.variant,
             time(Some(case.vm_ms)),
+            time(case.native_ms),
             time(Some(case.reference_ms)),
             time(interpreter_warm_ms),
             time(interpreter_new_ms),
