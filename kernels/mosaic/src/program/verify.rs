@@ -15,8 +15,8 @@ use crate::value::Dims;
 use super::read::{Lowered, element, segments, shape};
 use super::static_dims;
 
-/// Most lanes of a vector: 2^26, as many bytes as the largest TPU's vector memory holds and twice that.
-pub(crate) const MAX_LANES: usize = 1 << 26;
+/// Most lanes of a vector: as f32, half of the largest TPU's vector memory.
+pub(crate) const MAX_LANES: usize = 1 << 24;
 /// Most bytes of a memref.
 pub(crate) const MAX_BYTES: usize = 1 << 31;
 /// Most steps of a grid.
