@@ -121,9 +121,12 @@ impl Reader {
 
 #[inline(always)]
 fn scaled(values: &mut [f32], scale: Option<(f32, DType)>) {
-    if let Some((scale, dtype)) = scale {
-        for value in values {
-            *value = round_to(dtype, *value * scale);
+    match scale {
+        None => {}
+        Some((scale, DType::F32)) => values.iter_mut().for_each(|value| *value *= scale),
+        Some((scale, DType::Bf16)) => {
+            values.iter_mut().for_each(|value| *value = round_to(DType::Bf16, *value * scale));
         }
+        Some((scale, dtype)) => values.iter_mut().for_each(|value| *value = round_to(dtype, *value * scale)),
     }
 }

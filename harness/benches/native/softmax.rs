@@ -58,7 +58,9 @@ impl Rows {
                     *score *= options.sm_scale;
                 }
                 if let Some(cap) = options.soft_cap {
-                    *scores = scores.map(|score| cap * tanh(score / cap));
+                    for score in scores.iter_mut() {
+                        *score = cap * tanh(*score / cap);
+                    }
                 }
                 let oldest = options.sliding_window.map_or(i32::MIN, |window| key.saturating_add(window));
                 for lane in 0..LANES {

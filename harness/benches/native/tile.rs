@@ -41,6 +41,9 @@ pub(super) fn scores(queries: &[Lanes], keys: &[f32], head_dim: usize, count: us
     }
 }
 
+/// Keys whose values and weights stay in the first cache while they meet all rows and columns.
+const KEYS: usize = 128;
+
 /// `sums = kept * sums + weights * values`. `weights [row chunk][key]`, `values [column chunk][key]` with room for `room` keys,
 /// of which `count` take part; `sums [column chunk][row]`; `kept [row]`.
 #[inline(always)]
@@ -53,17 +56,25 @@ pub(super) fn mix(
     sums: &mut [Lanes],
 ) {
     let weights_room = weights.len() / kept.len();
-    for (values, sums) in values.chunks_exact(room).zip(sums.chunks_exact_mut(kept.len() * LANES)) {
-        let rows = sums.as_chunks_mut::<LANES>().0.iter_mut().zip(kept);
-        for ((sums, kept), weights) in rows.zip(weights.chunks_exact(weights_room)) {
-            for (quarter, sums) in sums.as_chunks_mut::<LINES>().0.iter_mut().enumerate() {
-                let four = |lanes: &Lanes| lanes.as_chunks::<LINES>().0[quarter];
-                let mut start = *sums;
-                for (line, factor) in start.iter_mut().zip(four(kept)) {
-                    *line = line.map(|sum| sum * factor);
+    for first in (0..count).step_by(KEYS) {
+        let keys = first..count.min(first + KEYS);
+        for (values, sums) in values.chunks_exact(room).zip(sums.chunks_exact_mut(kept.len() * LANES)) {
+            let values = &values[keys.clone()];
+            let rows = sums.as_chunks_mut::<LANES>().0.iter_mut().zip(kept);
+            for ((sums, kept), weights) in rows.zip(weights.chunks_exact(weights_room)) {
+                let weights = &weights[keys.clone()];
+                for (quarter, sums) in sums.as_chunks_mut::<LINES>().0.iter_mut().enumerate() {
+                    let four = |lanes: &Lanes| lanes.as_chunks::<LINES>().0[quarter];
+                    let mut start = *sums;
+                    if first == 0 {
+                        for (line, factor) in start.iter_mut().zip(four(kept)) {
+                            for sum in line.iter_mut() {
+                                *sum *= factor;
+                            }
+                        }
+                    }
+                    *sums = accumulate(start, weights.iter().map(four).zip(values));
                 }
-                let terms = weights[..count].iter().map(four).zip(&values[..count]);
-                *sums = accumulate(start, terms);
             }
         }
     }
