@@ -86,7 +86,8 @@ fn special_op(op: &Op, special: Special) -> Lowered<()> {
         }
         Special::ShapeCast => {
             counts(op, 1, 1)?;
-            (vector(&operands[0])?, vector(&results[0])?);
+            vector(&operands[0])?;
+            vector(&results[0])?;
             elements(&operands[0], &results[0])
         }
         Special::MultiReduction => {
@@ -134,7 +135,8 @@ fn special_op(op: &Op, special: Special) -> Lowered<()> {
         }
         Special::MemRefBitcast => {
             counts(op, 1, 1)?;
-            (data(&operands[0])?, data(&results[0])?);
+            data(&operands[0])?;
+            data(&results[0])?;
             Ok(())
         }
         Special::MemRefLoad => {
@@ -165,7 +167,8 @@ fn special_op(op: &Op, special: Special) -> Lowered<()> {
                 return Ok(()); // refused by name at lowering
             }
             exactly("result", results.len(), 0)?;
-            (data(&operands[0])?, data(&operands[1])?);
+            data(&operands[0])?;
+            data(&operands[1])?;
             semaphore(&operands[2])
         }
         Special::WaitDma2 => {
@@ -310,7 +313,8 @@ fn vector(ty: &Type) -> Lowered<Dims> {
 
 /// Both are scalars, or both vectors of one shape.
 fn alike(a: &Type, b: &Type) -> Lowered<()> {
-    (element(a)?, element(b)?);
+    element(a)?;
+    element(b)?;
     match is_vector(a) == is_vector(b) && shape(a)? == shape(b)? {
         true => Ok(()),
         false => Err(format!("{a} and {b} have different shapes")),
