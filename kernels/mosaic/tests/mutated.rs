@@ -2,6 +2,8 @@
 //!
 //! Invariant: nothing panics, and the optimised program does what the plain one does; what is wrong is named with its line.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are not recognised as tests")]
+
 use std::path::{Path, PathBuf};
 
 use countersign_mosaic::fuzzing::{Reached, mutated, one_text};

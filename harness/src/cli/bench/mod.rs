@@ -45,6 +45,7 @@ Examples:
   countersign bench                                 everything, in some minutes
   countersign bench --no-jax                        without Python's side, in less than a minute
   countersign bench --only native --variant f32-q4-kv4
+  countersign bench --only native,interpreter --probe
   countersign bench --json > bench.json
   countersign bench --html bench.html
 
@@ -56,6 +57,9 @@ The times of one machine say little; the ratios say more, since both sides ran o
 pub(super) struct Arguments {
     #[command(flatten)]
     variant: VariantArgument,
+    /// The batch that JAX's interpreter was first timed with, and no variants but those of --variant. Without either, both.
+    #[arg(long)]
+    probe: bool,
     /// Cases of each variant: the longest of a few that keep all rules.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=subjects::DRAWN))]
     cases: u64,
@@ -133,7 +137,7 @@ fn measure(arguments: &Arguments, run: &Run) -> Result<Bench, Stop> {
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
     let parts = Parts::new(&arguments.only, arguments.no_jax);
     let environment = session::environment(arguments.python.python.clone())?;
-    let subjects = Subjects::load(&environment, kernel, &arguments.variant, parts)?;
+    let subjects = Subjects::load(&environment, kernel, &arguments.variant, arguments.probe, parts)?;
     let mut bench = Bench {
         version: BENCH_VERSION,
         tool: tool(),
@@ -142,7 +146,7 @@ fn measure(arguments: &Arguments, run: &Run) -> Result<Bench, Stop> {
         notes: subjects.notes(),
         ..Bench::default()
     };
-    if parts.has(Part::Throughput) {
+    if parts.has(Part::Throughput) && !subjects.drawn_from.variants().is_empty() {
         bench.throughput = throughput::measure(&subjects, run)?;
     }
     // Before the worker starts, so that it inherits the core.

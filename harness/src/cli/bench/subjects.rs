@@ -43,10 +43,14 @@ impl Subjects {
         environment: &Environment,
         kernel: &KernelEntry,
         argument: &VariantArgument,
+        probe: bool,
         parts: Parts,
     ) -> Result<Subjects, Failure> {
-        let chosen = argument.variants(kernel, Tier::Small)?;
-        let probe = parts.times_cases() && argument.is_empty();
+        let chosen = match probe && argument.is_empty() {
+            true => Vec::new(),
+            false => argument.variants(kernel, Tier::Small)?,
+        };
+        let probe = parts.times_cases() && (probe || argument.is_empty());
         let mut extra: Vec<String> = Vec::new();
         extra.extend(probe.then(|| PROBE.to_owned()));
         if parts.has(Part::Growth) {
@@ -91,7 +95,7 @@ impl Subjects {
         drawn
     }
 
-    /// The probe's position and case, unless variants were chosen by hand.
+    /// The probe's position and case, unless only variants were asked for.
     pub(super) fn probe(&self) -> Option<(usize, Case)> {
         let position = self.probe.then(|| self.extra(PROBE).ok()).flatten()?;
         Some((position, self.case(position, &PROBE_SEQUENCES)))
