@@ -4,6 +4,7 @@
 //! pretends that they ran.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use countersign_kernels::Variant;
@@ -54,6 +55,19 @@ impl Loaded {
         Loaded { kernel: kernel.clone(), variants, programs, unpinned }
     }
 
+    /// Those variants alone.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn only(&self, positions: Range<usize>) -> Loaded {
+        Loaded {
+            kernel: self.kernel.clone(),
+            variants: self.variants[positions.clone()].to_vec(),
+            programs: self.programs[positions].to_vec(),
+            unpinned: self.unpinned,
+        }
+    }
+
     /// Where the variant of that call is among [`Subject::variants`], whose block sizes are all known.
     pub fn position(&self, variant: &Variant) -> Option<usize> {
         self.variants.iter().position(|loaded| loaded.same_call(variant))
@@ -65,6 +79,15 @@ impl Loaded {
             Ok(_) => None,
             Err(reason) => Some((variant, reason.as_str())),
         })
+    }
+
+    /// [`Subject::engine`] from the module's text on, read and lowered once more: what a new kernel costs.
+    pub fn engine_from_text(&self, variant: usize) -> Box<dyn Engine> {
+        let again = self.programs[variant].as_ref().map_err(String::clone);
+        match again.and_then(|loaded| Ok((&loaded.exported, lower(&loaded.exported)?))) {
+            Ok((exported, program)) => engine(exported, program, &self.variants[variant]),
+            Err(reason) => Box::new(NoEngine(reason)),
+        }
     }
 
     /// Coverage points of all variants.
@@ -126,13 +149,7 @@ impl Subject for Loaded {
 
     fn engine(&self, variant: usize) -> Box<dyn Engine> {
         match &self.programs[variant] {
-            Ok(loaded) => {
-                let manifest = &loaded.exported.manifest;
-                match VmEngine::new(Arc::clone(&loaded.program), manifest, &self.variants[variant]) {
-                    Ok(engine) => Box::new(engine),
-                    Err(error) => Box::new(NoEngine(error.to_string())),
-                }
-            }
+            Ok(loaded) => engine(&loaded.exported, Arc::clone(&loaded.program), &self.variants[variant]),
             Err(reason) => Box::new(NoEngine(reason.clone())),
         }
     }
@@ -140,10 +157,22 @@ impl Subject for Loaded {
 
 fn load(export: ExportResult) -> Result<VariantProgram, String> {
     let exported = export.map_err(|refusal| format!("does not lower: {refusal}"))?;
+    let program = lower(&exported)?;
+    Ok(VariantProgram { exported: Arc::new(exported), program })
+}
+
+fn lower(exported: &Exported) -> Result<Arc<Program>, String> {
     let module = parse(&exported.mlir).map_err(|error| format!("its text can't be read: {error}"))?;
     let program =
         Program::lower(&module, exported.manifest.outputs.len()).map_err(|error| error.to_string())?;
-    Ok(VariantProgram { exported: Arc::new(exported), program: Arc::new(program.optimized()) })
+    Ok(Arc::new(program))
+}
+
+fn engine(exported: &Exported, program: Arc<Program>, variant: &Variant) -> Box<dyn Engine> {
+    match VmEngine::new(program, &exported.manifest, variant) {
+        Ok(engine) => Box::new(engine),
+        Err(error) => Box::new(NoEngine(error)),
+    }
 }
 
 fn variant_report((variant, program): (&Variant, &Result<VariantProgram, String>)) -> VariantReport {

@@ -3,12 +3,17 @@
 //! Invariant: shows what it is given; judges nothing, reads no kernel, knows no file but the one it is told to write.
 
 mod batch;
+mod bench;
 mod html;
 mod markdown;
 mod model;
 mod read;
 
 pub use batch::{BatchReport, BreachReport, EntryReport, MAX_COLUMNS, MAX_SEQUENCES, SequenceReport};
+pub use bench::{
+    BENCH_VERSION, Bench, Growth, GrowthPoint, RATIOS, SanitizerCost, Spread, Throughput, TimedCase,
+    TimedVariant, Times, bench_to_html, bench_to_json,
+};
 pub use html::to_html;
 pub use markdown::to_markdown;
 pub use model::{

@@ -197,3 +197,32 @@ fn usage_and_input_errors_end_with_two_and_a_remedy() {
         assert!(!text.contains("panicked"), "{text}");
     }
 }
+
+#[test]
+fn a_benchmark_has_its_ratios_and_its_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = countersign(
+        folder.path(),
+        &["bench", "--only", "native", "--variant", "f32-q4-kv4", "--json", "--html", "bench.html"],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let bench: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let ratios = bench["ratios"].as_object().unwrap();
+    for key in [
+        "vm_over_interpreter_warm",
+        "vm_over_interpreter_probe",
+        "vm_time_over_native",
+        "reference_over_jax_fresh",
+        "reference_over_jax_warm",
+        "sanitizers_on_over_off",
+    ] {
+        assert!(ratios.contains_key(key), "{key} is missing from {ratios:?}");
+    }
+    assert!(ratios["vm_time_over_native"].as_f64().unwrap() > 0.0);
+    assert!(ratios["vm_over_interpreter_warm"].is_null(), "the interpreter wasn't asked");
+    assert_eq!(bench["variants"][0]["name"], "f32-q4-kv4");
+    let page = std::fs::read_to_string(folder.path().join("bench.html")).unwrap();
+    assert!(page.contains("Times of each variant"), "{page}");
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing but the page is left: {left:?}");
+}

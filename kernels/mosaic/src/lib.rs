@@ -3,6 +3,7 @@
 //! Invariant: knows memory, ops and semaphores; knows nothing of attention, batches or contracts.
 
 mod fault;
+pub mod fuzzing;
 pub mod ir;
 mod machine;
 mod mem;

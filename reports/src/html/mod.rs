@@ -22,6 +22,8 @@ mod strip;
 mod summary;
 mod tallies;
 
+pub(crate) use number::grouped;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::Report;

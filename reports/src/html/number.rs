@@ -3,7 +3,7 @@
 //! Invariant: the same number gives the same text everywhere; nothing depends on a locale.
 
 /// With thousands apart: `20,000`.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (position, digit) in digits.chars().enumerate() {

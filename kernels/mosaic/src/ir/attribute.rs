@@ -39,6 +39,20 @@ pub enum Attribute {
 }
 
 impl Attribute {
+    /// How many parts it has, itself included: what a copy of it costs.
+    pub(crate) fn parts(&self) -> usize {
+        1 + match self {
+            Attribute::Array(items) => items.iter().map(Attribute::parts).sum(),
+            Attribute::Dict(entries) => entries.iter().map(|(key, value)| key.len() + value.parts()).sum(),
+            Attribute::IntArray(values) => values.len(),
+            Attribute::Type(ty) | Attribute::Int(_, ty) | Attribute::Float { ty, .. } => ty.parts(),
+            Attribute::Splat(value, ty) => value.parts() + ty.parts(),
+            Attribute::Dense(values, ty) => values.iter().map(Attribute::parts).sum::<usize>() + ty.parts(),
+            Attribute::Str(text) | Attribute::Symbol(text) | Attribute::Opaque(text) => text.len(),
+            Attribute::Unit | Attribute::Bool(_) => 0,
+        }
+    }
+
     /// The text of a string.
     pub fn as_str(&self) -> Option<&str> {
         match self {

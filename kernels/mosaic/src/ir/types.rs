@@ -71,6 +71,19 @@ pub enum Type {
     Opaque(String),
 }
 
+impl Type {
+    /// How many parts it has, itself included: what a copy of it costs.
+    pub(crate) fn parts(&self) -> usize {
+        1 + match self {
+            Type::Vector(shaped) | Type::Tensor(shaped) => shaped.shape.len(),
+            Type::MemRef(memref) => memref.shape.len(),
+            Type::Function(inputs, results) => inputs.iter().chain(results).map(Type::parts).sum(),
+            Type::Opaque(text) => text.len(),
+            Type::Scalar(_) | Type::Index | Type::I64 => 0,
+        }
+    }
+}
+
 /// MLIR's name of a number, which isn't always that of [`DType::name`].
 pub(crate) fn mlir_name(dtype: DType) -> &'static str {
     match dtype {

@@ -214,6 +214,8 @@ impl<'r> Execution<'r> {
         let program = self.program;
         self.grid = vec![0; program.grid.len()];
         for _ in 0..program.grid_steps() {
+            // A step costs fuel by itself, so that a large grid over nothing ends too.
+            self.fuel = self.fuel.checked_sub(1).ok_or(Stop::OutOfFuel)?;
             for window in pipelined.iter_mut() {
                 self.enter(program, window)?;
             }

@@ -289,6 +289,7 @@ fn intervals(view: &View) -> Vec<(i64, i64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Dims;
     use countersign_dtype::DType;
 
     #[test]

@@ -6,7 +6,7 @@ use super::token::{
     Failure, Input, Outcome, at, balanced, eat, eat_word, expected, list, name, peek, punct, rest,
     sigil_name, string, trivia,
 };
-use super::{float, location, nested, types};
+use super::{expand, float, location, nested, types};
 use crate::ir::{Attribute, ElementType, Type, VectorType, mlir_name, wide_integers};
 use countersign_dtype::DType;
 use std::borrow::Cow;
@@ -110,6 +110,8 @@ fn dialect(input: &mut Input<'_>) -> Outcome<Attribute> {
         let body = if rest(input).starts_with('<') { balanced(input)? } else { "" };
         return Ok(Attribute::Opaque(format!("{text}{body}")));
     }
+    let parts = input.state.attribute_aliases.get(text).map(Attribute::parts);
+    expand(input, start, parts.unwrap_or(0))?;
     let alias = input.state.attribute_aliases.get(text).cloned();
     alias.ok_or_else(|| Failure::at(start, format!("the alias #{text} isn't defined before its use")))
 }

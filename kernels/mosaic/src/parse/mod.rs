@@ -21,6 +21,9 @@ use winnow::stream::{LocatingSlice, Location as _, Stateful};
 /// Deepest nesting of regions, types, attributes and inline locations that is accepted.
 const MAX_NESTING: usize = 96;
 
+/// Most parts that aliases may stand for in all: an alias of aliases of aliases grows beyond any memory.
+const MAX_EXPANSION: usize = 1 << 22;
+
 /// Why a text is no module: where, and one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
@@ -41,6 +44,8 @@ struct State<'a> {
     locations: LocationTable<'a>,
     attribute_aliases: HashMap<&'a str, Attribute>,
     type_aliases: HashMap<&'a str, Type>,
+    /// Parts that aliases were replaced by so far.
+    expanded: usize,
     nesting: usize,
     /// The op line found last and its offset: lines are counted onwards from there.
     line: (usize, u32),
@@ -88,6 +93,17 @@ fn unwrap_module(mut ops: Vec<Op>) -> (Vec<(String, Attribute)>, Vec<Op>) {
             (std::mem::take(&mut module.attributes), inner)
         }
         _ => (Vec::new(), ops),
+    }
+}
+
+/// Counts `parts` that an alias at `offset` stands for, or fails where they are too many.
+fn expand(input: &mut Input<'_>, offset: usize, parts: usize) -> Outcome<()> {
+    input.state.expanded = input.state.expanded.saturating_add(parts);
+    match input.state.expanded <= MAX_EXPANSION {
+        true => Ok(()),
+        false => {
+            Err(Failure::at(offset, format!("aliases stand for more than {MAX_EXPANSION} parts by here")))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::token::{
     Failure, Input, Outcome, at, balanced, eat, expected, list, name, punct, rest, sigil_name, trivia,
     unsigned,
 };
-use super::{attribute, nested};
+use super::{attribute, expand, nested};
 use crate::ir::{Attribute, ElementType, MemRefType, MemorySpace, Type, VectorType, from_mlir_name};
 use winnow::stream::Location as _;
 
@@ -75,6 +75,8 @@ fn dialect(input: &mut Input<'_>) -> Outcome<Type> {
     let start = input.current_token_start();
     let text = sigil_name(input, "!", "a dialect type such as `!tpu.dma_semaphore`")?;
     if !text.contains('.') {
+        let parts = input.state.type_aliases.get(text).map(Type::parts);
+        expand(input, start, parts.unwrap_or(0))?;
         let alias = input.state.type_aliases.get(text).cloned();
         return alias.ok_or_else(|| Failure::at(start, format!("the type alias !{text} isn't defined")));
     }

@@ -13,8 +13,9 @@ use super::read::{
     Lowered, data_memref, element, ints, memref, memref_dims, operand, result_dims, result_element, segments,
     shape, slots, squeezed, window,
 };
+use super::scope::{Scope, is_terminator, regions};
 use super::window::{Parameter, Transform, Window};
-use super::{CoverageKind, CoveragePoint, Program, Reach, Site, lifetime, reach, static_dims};
+use super::{CoverageKind, CoveragePoint, Program, Reach, Site, lifetime, reach, static_dims, verify};
 
 /// Something in a module that we don't know how to execute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +51,13 @@ impl Program {
     /// # Errors
     /// Names every op, attribute and type that the machine doesn't know.
     pub fn lower(module: &Module, outputs: usize) -> Result<Program, LowerError> {
-        let mut lowering = Context { module, sites: Vec::new(), points: Vec::new(), unsupported: Vec::new() };
+        let mut lowering = Context {
+            module,
+            scope: Scope::new(module.values),
+            sites: Vec::new(),
+            points: Vec::new(),
+            unsupported: Vec::new(),
+        };
         let kernel = module
             .ops
             .iter()
@@ -80,12 +87,13 @@ static WHOLE: Attribute = Attribute::Dict(Vec::new());
 
 struct Context<'m> {
     module: &'m Module,
+    scope: Scope<'m>,
     sites: Vec<Site>,
     points: Vec<CoveragePoint>,
     unsupported: Vec<Unsupported>,
 }
 
-impl Context<'_> {
+impl<'m> Context<'m> {
     fn refuse(&mut self, op: &Op, what: String) {
         self.unsupported.push(Unsupported { op: op.name.clone(), what, line: op.line });
     }
@@ -102,7 +110,7 @@ impl Context<'_> {
         first
     }
 
-    fn kernel(&mut self, function: &Op, outputs: usize) -> Option<Program> {
+    fn kernel(&mut self, function: &'m Op, outputs: usize) -> Option<Program> {
         let region = &function.regions[0];
         let grid = match function.attribute("iteration_bounds") {
             Some(bounds) => bounds.as_ints().map(<[i64]>::to_vec),
@@ -132,7 +140,8 @@ impl Context<'_> {
             }
         }
         let arguments = &region.arguments;
-        let arrays = arguments.len().checked_sub(grid.len() + prefetch + scratch);
+        let others = prefetch.checked_add(scratch).and_then(|others| others.checked_add(grid.len()));
+        let arrays = others.and_then(|others| arguments.len().checked_sub(others));
         // A kernel without a grid has no windows to speak of: it sees every array whole.
         let windows = function.attribute("window_params").and_then(Attribute::as_array);
         let fit =
@@ -141,6 +150,17 @@ impl Context<'_> {
             self.refuse(function, "arguments don't match grid, prefetch, windows and scratch".into());
             return None;
         };
+        let steps = grid.iter().try_fold(1u64, |steps, &extent| steps.checked_mul(extent.max(0) as u64));
+        if steps.is_none_or(|steps| steps > verify::MAX_GRID) {
+            self.refuse(function, format!("a grid of more than {} steps", verify::MAX_GRID));
+            return None;
+        }
+        if !arguments[..grid.len()].iter().all(|(_, ty)| *ty == Type::Scalar(DType::I32)) {
+            self.refuse(function, "grid indices that aren't i32".into());
+            return None;
+        }
+        let prefetched: Vec<&Type> =
+            arguments[grid.len()..grid.len() + prefetch].iter().map(|(_, ty)| ty).collect();
         let inputs = arrays - outputs;
         let grid_slots = arguments[..grid.len()].iter().map(|(value, _)| value.0).collect();
         let mut parameters = Vec::new();
@@ -150,7 +170,7 @@ impl Context<'_> {
             } else if index < prefetch + arrays {
                 let array = index - prefetch;
                 let window = windows.map_or(&WHOLE, |windows| &windows[array]);
-                self.array(*value, ty, array >= inputs, window)
+                self.array(*value, ty, array >= inputs, window, (grid.len(), &prefetched))
             } else {
                 self.scratch(*value, ty)
             };
@@ -208,7 +228,14 @@ impl Context<'_> {
         Ok(Parameter::Scratch { slot: value.0, dtype, dims, space })
     }
 
-    fn array(&mut self, value: ValueId, ty: &Type, output: bool, window: &Attribute) -> Lowered<Parameter> {
+    fn array(
+        &mut self,
+        value: ValueId,
+        ty: &Type,
+        output: bool,
+        window: &Attribute,
+        seen: (usize, &[&Type]),
+    ) -> Lowered<Parameter> {
         let (dtype, dims, space) = data_memref(ty)?;
         let Attribute::Dict(entries) = window else {
             return Err("window_params entry is not a dictionary".into());
@@ -224,7 +251,9 @@ impl Context<'_> {
                     let bounds: Vec<usize> = bounds.iter().map(|&bound| bound.max(0) as usize).collect();
                     block = Dims::new(&bounds);
                 }
-                ("transform_indices", Attribute::Symbol(name)) => transform = Some(self.transform(name)?),
+                ("transform_indices", Attribute::Symbol(name)) => {
+                    transform = Some(self.transform(name, dims.rank(), seen)?)
+                }
                 _ => return Err(format!("window attribute {key}")),
             }
         }
@@ -238,25 +267,59 @@ impl Context<'_> {
         Ok(Parameter::Array { slot: value.0, dtype, dims, space, output, window })
     }
 
-    fn transform(&mut self, name: &str) -> Lowered<Transform> {
+    /// The function @`name`: from grid indices and scalar-prefetch operands to `rank` block indices.
+    fn transform(
+        &mut self,
+        name: &str,
+        rank: usize,
+        (grid, scalars): (usize, &[&Type]),
+    ) -> Lowered<Transform> {
         let function = self.module.function(name).filter(|op| op.regions.len() == 1);
         let function = function.ok_or_else(|| format!("no function @{name}"))?;
         let region = &function.regions[0];
-        let grid =
-            region.arguments.iter().take_while(|(_, ty)| matches!(ty, Type::Scalar(DType::I32))).count();
+        let i32s = |ty: &Type| *ty == Type::Scalar(DType::I32);
+        let fits = region.arguments.len() == grid + scalars.len()
+            && region.arguments.iter().take(grid).all(|(_, ty)| i32s(ty))
+            && region.arguments.iter().skip(grid).zip(scalars).all(|((_, ty), scalar)| ty == *scalar)
+            && region.ops.last().is_some_and(|last| {
+                last.name == "func.return"
+                    && last.operand_types.len() == rank
+                    && last.operand_types.iter().all(i32s)
+            });
+        if !fits {
+            return Err(format!("@{name} doesn't take grid and scalars to {rank} block indices"));
+        }
         let slots: Vec<Slot> = region.arguments.iter().map(|(value, _)| value.0).collect();
         let body = self.block(region).0;
         Ok(Transform { grid_slots: slots[..grid].to_vec(), scalar_slots: slots[grid..].to_vec(), body })
     }
 
     /// A block, and the flag of its terminator if that is `scf.condition`.
-    fn block(&mut self, region: &Region) -> (Block, Option<Slot>) {
+    fn block(&mut self, region: &'m Region) -> (Block, Option<Slot>) {
+        let mark = self.scope.enter();
+        let whole = self.inside(region);
+        self.scope.leave(mark);
+        whole
+    }
+
+    fn inside(&mut self, region: &'m Region) -> (Block, Option<Slot>) {
         let mut block = Block {
             arguments: region.arguments.iter().map(|(value, _)| value.0).collect(),
             ..Block::default()
         };
         let mut flag = None;
-        for op in &region.ops {
+        for (value, ty) in &region.arguments {
+            if let (Err(what), Some(first)) = (self.scope.define(*value, ty), region.ops.first()) {
+                self.refuse(first, format!("in a region with {what}"));
+            }
+        }
+        for (at, op) in region.ops.iter().enumerate() {
+            if let Err(what) = self.scope.uses(op) {
+                self.refuse(op, what);
+            }
+            if is_terminator(op) && at + 1 < region.ops.len() {
+                self.refuse(op, "ops after the end of a block".into());
+            }
             let operands = op.operands.iter().map(|value| value.0);
             match op.name.as_str() {
                 "scf.yield" | "func.return" => block.yields = operands.collect(),
@@ -274,19 +337,24 @@ impl Context<'_> {
                         }
                         Err(what) => self.refuse(op, what),
                     }
+                    if let Err(what) = self.scope.results(op) {
+                        self.refuse(op, what);
+                    }
                 }
             }
         }
         (block, flag)
     }
 
-    fn inst(&mut self, op: &Op, site: u32) -> Lowered<Kind> {
+    fn inst(&mut self, op: &'m Op, site: u32) -> Lowered<Kind> {
         let (_, known, lowering) = op::entry(&op.name).ok_or("unknown op")?;
         for (name, _) in &op.attributes {
             if !known.contains(&name.as_str()) && !op::HARMLESS.contains(&name.as_str()) {
                 return Err(format!("attribute {name}"));
             }
         }
+        verify::op(op, lowering)?;
+        regions(op)?;
         let a = || operand(op, 0);
         let b = || operand(op, 1);
         match lowering {
@@ -345,7 +413,7 @@ impl Context<'_> {
         Ok(Kind::Unary { steps, a: operand(op, 0)? })
     }
 
-    fn special(&mut self, op: &Op, special: Special, site: u32) -> Lowered<Kind> {
+    fn special(&mut self, op: &'m Op, special: Special, site: u32) -> Lowered<Kind> {
         let a = || operand(op, 0);
         match special {
             Special::Nop => Ok(Kind::Nop),

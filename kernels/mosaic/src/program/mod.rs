@@ -9,6 +9,8 @@ mod lifetime;
 mod lower;
 mod optimize;
 mod read;
+mod scope;
+mod verify;
 mod window;
 
 use std::ops::Range;
