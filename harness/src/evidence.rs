@@ -67,7 +67,7 @@ fn fault_report(fault: &Fault) -> FaultReport {
         grid: fault.grid.clone(),
         message: fault.message.clone(),
         stack: frames(&fault.stack),
-        other: fault.other.as_deref().map(frames).unwrap_or_default(),
+        other: fault.other.as_ref().map(|other| frames(&other.stack)).unwrap_or_default(),
     }
 }
 

@@ -23,4 +23,5 @@ pub mod replay;
 pub mod show;
 pub mod signature;
 mod statics;
+pub mod traced;
 pub mod trial;

@@ -20,6 +20,7 @@ use countersign_reports::{CoverageReport, KernelReport, LineCoverage, SourceText
 
 use crate::campaign::Subject;
 use crate::options;
+use crate::traced::Source;
 
 /// A kernel with its loaded variants.
 #[derive(Debug)]
@@ -65,6 +66,12 @@ impl Loaded {
             Ok(_) => None,
             Err(reason) => Some((variant, reason.as_str())),
         })
+    }
+
+    /// The source that a variant was lowered from, if the file on disk is still that one.
+    pub fn source(&self, position: usize) -> Option<Source> {
+        let manifest = &self.programs.get(position)?.as_ref().ok()?.exported.manifest;
+        Some(Source { file: base_name(&manifest.source.file).to_owned(), text: manifest.source.text()? })
     }
 
     /// Coverage points of all variants.

@@ -237,6 +237,8 @@ pub(super) fn effect(name: &str) -> &str {
         "deadlock" => "waits for ever",
         "residue" => "copies still in flight at the end",
         "output-revisited" => "output block written twice",
+        "arithmetic" => "division that has no result",
+        "narrowing" => "position too large for its type",
         other => other,
     }
 }
