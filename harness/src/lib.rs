@@ -18,6 +18,7 @@ pub mod known;
 pub mod loaded;
 pub mod options;
 pub mod ordered;
+pub mod orders;
 pub mod payload;
 pub mod replay;
 pub mod show;

@@ -6,12 +6,17 @@
 
 use std::fmt::Write as _;
 
+use countersign_kernels::Variant;
+use countersign_kernels::engine::{Engine, Policy};
+use countersign_kernels::rpa::bind::bind;
+use countersign_kernels::rpa::meaning::meaning;
 use countersign_mosaic::ir::Frame;
 use countersign_mosaic::{Fault, Step, Trace};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode,
 };
 
+use crate::case::Case;
 use crate::loaded::base_name;
 
 /// Columns before the places of a path.
@@ -26,38 +31,60 @@ pub struct Source {
     pub text: String,
 }
 
+/// What a report keeps of a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Followed {
+    /// What the values mean, a sentence each.
+    pub meaning: Vec<String>,
+    /// The steps, a line each, indented by two spaces a step, with the place at the end.
+    pub path: Vec<String>,
+}
+
+/// Runs a case that faulted again and follows its values back; `None` where it doesn't fault, or the engine can't.
+pub fn follow(
+    engine: &mut dyn Engine,
+    variant: &Variant,
+    case: &Case,
+    policy: &Policy,
+    source_file: &str,
+) -> Option<Followed> {
+    let batch = case.batch(variant).ok()?;
+    let trace = engine.trace(&batch, &bind(variant, &batch), policy)?;
+    Some(Followed { meaning: meaning(variant, &trace), path: lines(&trace, source_file) })
+}
+
 /// All of it, ending in a newline. `meaning` are sentences about the values, in the words of the kernel's family.
 pub fn text(trace: &Trace, meaning: &[String], source: Option<&Source>) -> String {
-    let mut text =
-        source.and_then(|source| shown(&trace.fault, source)).unwrap_or_else(|| format!("{}\n", trace.fault));
+    let shown = source.and_then(|source| shown(&trace.fault, source));
+    let mut text = shown.unwrap_or_else(|| format!("{}\n", trace.fault));
     for sentence in meaning {
         let _ = writeln!(text, "  {sentence}");
     }
     if !trace.path.is_empty() {
         text += "\nthe values that led there, from the fault back\n";
     }
-    for step in &trace.path {
-        let line = format!("  {step}");
-        let place = place(step, source).map_or_else(String::new, |frame| {
-            format!(
-                "{} {}:{}",
-                " ".repeat(PLACES_AT.saturating_sub(line.len())),
-                base_name(&frame.file),
-                frame.line
-            )
-        });
-        let _ = writeln!(text, "{line}{place}");
-    }
-    if trace.cut {
-        text += "  … and more\n";
+    for line in lines(trace, source.map_or("", |source| &source.file)) {
+        let _ = writeln!(text, "  {line}");
     }
     text
 }
 
+fn lines(trace: &Trace, source_file: &str) -> Vec<String> {
+    let line = |step: &Step| {
+        let line = step.to_string();
+        let place = place(step, source_file).map_or_else(String::new, |frame| {
+            let gap = " ".repeat(PLACES_AT.saturating_sub(line.chars().count()));
+            format!("{gap} {}:{}", base_name(&frame.file), frame.line)
+        });
+        line + &place
+    };
+    let cut = trace.cut.then(|| "… and more".to_owned());
+    trace.path.iter().map(line).chain(cut).collect()
+}
+
 /// The frame of a step to show: the innermost one in the kernel's own file, else the innermost.
-fn place<'s>(step: &'s Step, source: Option<&Source>) -> Option<&'s Frame> {
-    let own = source.and_then(|source| step.stack.iter().find(|frame| base_name(&frame.file) == source.file));
-    own.or(step.stack.first())
+fn place<'s>(step: &'s Step, source_file: &str) -> Option<&'s Frame> {
+    step.stack.iter().find(|frame| base_name(&frame.file) == source_file).or(step.stack.first())
 }
 
 /// The fault on the kernel's source, a snippet for each line; `None` where none of its frames lies there.

@@ -26,12 +26,14 @@ pub struct Policy {
     pub errors: ErrorSign,
     /// When pending copies land.
     pub dma: DmaOrder,
+    /// Whether kept batches are run under other orders too, which must change nothing.
+    pub orders: bool,
 }
 
 impl Policy {
     /// Late copies, and errors of either sign.
     pub fn of(profile: &'static DeviceProfile) -> Policy {
-        Policy { profile, errors: ErrorSign::Hashed(0), dma: DmaOrder::Late }
+        Policy { profile, errors: ErrorSign::Hashed(0), dma: DmaOrder::Late, orders: false }
     }
 }
 
