@@ -206,7 +206,8 @@ fn again(finding: &FindingReport, about: &About<'_>) -> Markup {
     html! {
         h5 { "See it again" }
         @if let Some(file) = &finding.file {
-            pre.commands { "countersign replay " (file) (option) "\ncountersign show " (file) }
+            @let trace = if finding.fault.is_some() { " --trace" } else { "" };
+            pre.commands { "countersign replay " (file) (option) "\ncountersign show " (file) (trace) }
             p.note { "From the run's folder. Case " (finding.case) " on " (finding.variant) ", signature " code { (finding.signature) } "." }
         } @else {
             p.note { "Case " (finding.case) " on " (finding.variant) ", signature " code { (finding.signature) } "." }
