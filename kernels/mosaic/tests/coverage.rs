@@ -18,7 +18,7 @@ const LOOP: &str = r#"
 "func.func"() ({
 ^bb0(%rows: memref<8xi32, #tpu.memory_space<smem>>, %pages: memref<4x8xf32, #tpu.memory_space<any>>, %out: memref<1x8xf32, #tpu.memory_space<any>>, %buf: memref<1x8xf32, #tpu.memory_space<vmem>>, %sem: memref<!tpu.dma_semaphore, #tpu.memory_space<semaphore_mem>>):
 %zero = "arith.constant"() {value = 0 : i32} : () -> i32
-%last = "scf.while"(%zero) ({
+%last:2 = "scf.while"(%zero) ({
 ^bb0(%i: i32):
   %at = "arith.index_cast"(%i) : (i32) -> index
   %row = "memref.load"(%rows, %at) : (memref<8xi32, #tpu.memory_space<smem>>, index) -> i32 loc("kernel"("kernel.py":3:0))

@@ -23,13 +23,7 @@ pub(super) fn check(
     };
     let first = bad.lanes.iter().position(|&lane| lane != 0);
     let result = first.map_or(Ok(()), |first| {
-        let mut index = vec![0; bad.dims.rank()];
-        let mut rest = first;
-        for (dim, at) in index.iter_mut().enumerate().rev() {
-            *at = (rest % bad.dims.get(dim)) as i64;
-            rest /= bad.dims.get(dim);
-        }
-        Err(trap(step, lanes.expand(&bad.dims, pool).lanes[first], &index))
+        Err(trap(step, lanes.expand(&bad.dims, pool).lanes[first], &bad.dims.indices(first)))
     });
     pool.give(bad.lanes);
     result

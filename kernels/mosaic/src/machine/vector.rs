@@ -69,12 +69,13 @@ impl Execution<'_> {
         let pool = &mut *self.pool;
         if matches!(op, Binary::DivSI | Binary::RemSI) && a.undefined.is_none() && b.undefined.is_none() {
             let bad = a.lanes.zip(&b.lanes, pool, |a, b| u32::from(check_division(a, b).is_err()));
-            if bad.lanes.iter().any(|&lane| lane != 0) {
-                return Err(Trap::new(
-                    crate::FaultClass::Arithmetic,
-                    "a lane's division by zero or overflow",
-                )
-                .into());
+            if let Some(first) = bad.lanes.iter().position(|&lane| lane != 0) {
+                let [x, y] = [&a, &b].map(|vector| vector.lanes.expand(&bad.dims, pool).lanes[first]);
+                if let Err(trap) = check_division(x, y) {
+                    let indices = bad.dims.indices(first);
+                    let message = format!("lane {indices:?}: {}", trap.message);
+                    return Err(Trap { message, indices, ..trap }.into());
+                }
             }
             pool.give(bad.lanes);
         }

@@ -7,6 +7,7 @@
 //!
 //! Not followed: values that pass through memory, floats, or bitwise ops (a mask of the low bits is right whatever was cut
 //! off), and those read as unsigned only (`extui`, unsigned compares), which use the bits that a signed reading calls lost.
+//! A lane that a later select or mask drops is judged like the others.
 //!
 //! Invariant: changes which of two equal lane functions an instruction names, and nothing else: no instruction, site or fuel.
 
