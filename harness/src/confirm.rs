@@ -11,7 +11,8 @@ use crate::campaign::{Found, Plan, Subject, draw};
 use crate::case::Case;
 use crate::evidence::Evidence;
 use crate::judge::judge;
-use crate::trial::run_trial;
+use crate::traced::follow;
+use crate::trial::{Conduct, run_trial};
 
 /// The real static and dynamic validators. The dynamic one isn't asked where the static one refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +64,13 @@ pub fn confirm(
             error("not reproducible", refused.to_string());
             None
         }
-        Ok(trial) if judge(&trial).findings.contains(&found.finding) => Some(Evidence::of(&trial, &case)),
+        Ok(trial) if judge(&trial).findings.contains(&found.finding) => {
+            let policy = &plan.policy;
+            let followed = matches!(trial.conduct, Conduct::Fault(_))
+                .then(|| follow(engine.as_mut(), variant, &case, policy, &trial.source_file))
+                .flatten();
+            Some(Evidence::of(&trial, &case, followed.as_ref()))
+        }
         Ok(_) => {
             let message = format!("{} did not show again, or showed differently", found.finding.signature);
             error("not reproducible", message);

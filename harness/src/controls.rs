@@ -20,8 +20,9 @@ use countersign_mosaic::ErrorSign;
 
 use crate::campaign::Subject;
 use crate::generate::generate;
+use crate::orders::Dependence;
 use crate::payload::Pattern;
-use crate::trial::{Conduct, run_trial};
+use crate::trial::{Conduct, Trial, run_trial};
 
 /// What to run: each variant, pattern and profile once a round.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,8 @@ pub struct Plan {
     pub rounds: u64,
     /// Threads; at least one is used.
     pub jobs: usize,
+    /// Whether each control is run under other orders of its copies, too.
+    pub orders: bool,
 }
 
 /// Sums over some controls.
@@ -170,11 +173,12 @@ fn one(subject: &dyn Subject, plan: &Plan, control: &Control<'_>, engine: &mut d
         unsupported: false,
         blocks: longest.map_or(0, |&len| usize::try_from(len).unwrap_or(0).div_ceil(block)),
     };
-    let policy = Policy { errors: control.errors, ..Policy::of(profile) };
+    let policy = Policy { errors: control.errors, orders: plan.orders, ..Policy::of(profile) };
     let trial = run_trial(Some(engine), subject.kernel(), variant, &case, &policy);
     let problem = match &trial {
         Err(error) => Some(error.to_string()),
         Ok(trial) if trial.contract.keeping() != Keeping::Kept => Some("the batch isn't kept".to_owned()),
+        Ok(Trial { orders: Some(Dependence { detail, .. }), .. }) => Some(detail.clone()),
         Ok(trial) => match &trial.conduct {
             Conduct::Finished(comparison) => {
                 outcome.sum.rows = comparison.owned_rows as u64;

@@ -15,6 +15,7 @@ use crate::case::{Case, Patch};
 use crate::corpus::CorpusFile;
 use crate::loaded::base_name;
 use crate::show;
+use crate::traced::Followed;
 use crate::trial::{Conduct, Trial};
 
 /// Most single elements of the payload that are named.
@@ -34,10 +35,10 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Of `case`, as `trial` showed it.
-    pub fn of(trial: &Trial, case: &Case) -> Evidence {
+    /// Of `case`, as `trial` showed it; `followed` is the path to its fault.
+    pub fn of(trial: &Trial, case: &Case, followed: Option<&Followed>) -> Evidence {
         let fault = match &trial.conduct {
-            Conduct::Fault(fault) => Some(fault_report(fault)),
+            Conduct::Fault(fault) => Some(fault_report(fault, followed)),
             Conduct::NotRun | Conduct::Finished(_) | Conduct::Hang | Conduct::Unsupported(_) => None,
         };
         let file = CorpusFile { case: case.clone(), origin: None, expect: None };
@@ -60,14 +61,18 @@ fn frames(stack: &[Frame]) -> Vec<StackFrame> {
     stack.iter().map(frame).collect()
 }
 
-fn fault_report(fault: &Fault) -> FaultReport {
+fn fault_report(fault: &Fault, followed: Option<&Followed>) -> FaultReport {
     FaultReport {
         class: fault.class.name().to_owned(),
         op: fault.op.clone(),
         grid: fault.grid.clone(),
         message: fault.message.clone(),
         stack: frames(&fault.stack),
-        other: fault.other.as_deref().map(frames).unwrap_or_default(),
+        other: fault.other.as_ref().map(|other| frames(&other.stack)).unwrap_or_default(),
+        other_role: fault.other.as_ref().map(|other| other.role.to_owned()),
+        place: fault.place.as_ref().map(ToString::to_string),
+        meaning: followed.map(|followed| followed.meaning.clone()).unwrap_or_default(),
+        path: followed.map(|followed| followed.path.clone()).unwrap_or_default(),
     }
 }
 

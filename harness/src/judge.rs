@@ -8,6 +8,7 @@ use countersign_mosaic::ir::Frame;
 
 use crate::compare::{Comparison, Deviation};
 use crate::loaded::base_name;
+use crate::orders::Dependence;
 use crate::signature::{Effect, Kind, Locus, OptionNames, Signature};
 use crate::trial::{Conduct, Trial};
 
@@ -181,6 +182,9 @@ pub fn judge(trial: &Trial) -> Judgement {
                 (Keeping::Disputed | Keeping::Broken, None) => {}
             },
         }
+    }
+    if let (Keeping::Kept, Some(Dependence { effect, detail })) = (keeping, &trial.orders) {
+        findings.push(finding.make(Kind::DmaOrder, Locus::Kernel, *effect, detail.clone()));
     }
     let note = if findings.is_empty() { note } else { Note::Reported };
     Judgement { findings, note }

@@ -3,7 +3,6 @@
 //! Invariant: a variant that can't be loaded is still there, with the reason; its cases count as unsupported, and nothing
 //! pretends that they ran.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,15 +11,16 @@ use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, Policy, VmEngine};
 use countersign_kernels::export::{ExportResult, Exported};
 use countersign_kernels::manifest::Manifest;
+use countersign_kernels::memory::Memory;
 use countersign_kernels::rpa::bind::Bound;
 use countersign_kernels::rpa::facts;
-use countersign_mosaic::ir::Frame;
-use countersign_mosaic::{Program, parse};
+use countersign_mosaic::{Coverage, LineHits, Program, parse};
 use countersign_reference::Batch;
 use countersign_reports::{CoverageReport, KernelReport, LineCoverage, SourceText, VariantReport};
 
 use crate::campaign::Subject;
 use crate::options;
+use crate::traced::Source;
 
 /// A kernel with its loaded variants.
 #[derive(Debug)]
@@ -90,6 +90,12 @@ impl Loaded {
         }
     }
 
+    /// The source that a variant was lowered from, if the file on disk is still that one.
+    pub fn source(&self, position: usize) -> Option<Source> {
+        let manifest = &self.programs.get(position)?.as_ref().ok()?.exported.manifest;
+        Some(Source { file: base_name(&manifest.source.file).to_owned(), text: manifest.source.text()? })
+    }
+
     /// Coverage points of all variants.
     pub fn coverage_points(&self) -> u64 {
         self.programs.iter().flatten().map(|variant| variant.program.coverage_points().len() as u64).sum()
@@ -112,30 +118,30 @@ impl Loaded {
 
     fn coverage_report(&self, coverage: &[Vec<u64>]) -> CoverageReport {
         let mut report = CoverageReport::default();
-        let mut lines: BTreeMap<(String, u32), (u64, u64)> = BTreeMap::new();
+        let mut sum = Coverage::default();
         for ((variant, loaded), bits) in self.variants.iter().zip(&self.programs).zip(coverage) {
             let Ok(VariantProgram { exported, program }) = loaded else { continue };
-            let points = program.coverage_points();
-            let is_hit =
-                |point: usize| bits.get(point / 64).is_some_and(|word| word >> (point % 64) & 1 == 1);
-            let hit = (0..points.len()).filter(|&point| is_hit(point)).count();
-            report.variants.insert(variant.name.clone(), (hit as u64, points.len() as u64));
             let source = base_name(&exported.manifest.source.file);
-            for (site, reached) in program.reached(bits) {
-                let site = program.sites().get(site as usize);
-                let in_source = |frame: &&Frame| base_name(&frame.file) == source;
-                let Some(frame) = site.and_then(|site| site.stack.iter().find(in_source)) else { continue };
-                let (ops, hits) = lines.entry((source.to_owned(), frame.line)).or_default();
-                *ops += 1;
-                *hits += u64::from(reached);
-            }
+            let covered = program.coverage(bits, |frame| base_name(&frame.file) == source);
+            report.variants.insert(variant.name.clone(), (covered.hit, covered.points));
+            sum.add(covered);
         }
-        report.lines = lines
-            .into_iter()
-            .map(|((file, line), (ops, hit))| LineCoverage { file, line, ops, hit })
-            .collect();
+        let line = |((file, line), hits): ((String, u32), LineHits)| LineCoverage {
+            file: base_name(&file).to_owned(),
+            line,
+            ops: hits.ops,
+            hit: hits.reached,
+            missed: missed(&hits),
+        };
+        report.lines = sum.lines.into_iter().map(line).collect();
         report
     }
+}
+
+/// What no run did at a line, in any variant.
+fn missed(hits: &LineHits) -> Vec<String> {
+    let never = hits.points.iter().filter(|(_, (_, hit))| *hit == 0);
+    never.map(|(kind, _)| kind.words().to_owned()).collect()
 }
 
 impl Subject for Loaded {
@@ -153,6 +159,10 @@ impl Subject for Loaded {
             Err(reason) => Box::new(NoEngine(reason.clone())),
         }
     }
+}
+
+fn memory_of(variant: &Variant, loaded: &VariantProgram) -> Memory {
+    Memory::of(&loaded.program, variant.generation, loaded.exported.manifest.vmem_limit_bytes)
 }
 
 fn load(export: ExportResult) -> Result<VariantProgram, String> {
@@ -180,6 +190,7 @@ fn variant_report((variant, program): (&Variant, &Result<VariantProgram, String>
         name: variant.name.clone(),
         options: options::of(variant),
         failure: program.as_ref().err().cloned(),
+        warnings: program.as_ref().map(|loaded| memory_of(variant, loaded).warnings()).unwrap_or_default(),
     }
 }
 

@@ -24,6 +24,7 @@ use crate::judge::judge;
 use crate::known::{Facts, Known, KnownFile, Status};
 use crate::options;
 use crate::signature::Signature;
+use crate::traced::Followed;
 use crate::trial::{Conduct, Trial};
 
 /// A case file as read.
@@ -93,8 +94,14 @@ impl<'k> Replay<'k> {
         self.policy
     }
 
-    /// Adds one case as it was tried, and asks `validator` about it.
-    pub fn add(&mut self, item: &Item, trial: Result<Trial, CaseError>, validator: &mut dyn Validator) {
+    /// Adds one case as it was tried, with the path to its fault, and asks `validator` about it.
+    pub fn add(
+        &mut self,
+        item: &Item,
+        trial: Result<Trial, CaseError>,
+        followed: Option<&Followed>,
+        validator: &mut dyn Validator,
+    ) {
         let index = self.summary.cases;
         let trial = match trial {
             Ok(trial) => trial,
@@ -139,7 +146,12 @@ impl<'k> Replay<'k> {
                 cause: cause.map(str::to_owned),
                 link: entry.and_then(|entry| entry.link.clone()),
                 case: index,
-                ..described(finding, &item.variant, &words, Some(Evidence::of(&trial, &item.file.case)))
+                ..described(
+                    finding,
+                    &item.variant,
+                    &words,
+                    Some(Evidence::of(&trial, &item.file.case, followed)),
+                )
             };
             self.file(report);
         }

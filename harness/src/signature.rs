@@ -27,10 +27,12 @@ pub enum Kind {
     MisleadingMessage,
     /// A check that fails without a message that a user could act on.
     ValidatorCrash,
+    /// A kept batch on which the kernel does something else when its copies land in another order.
+    DmaOrder,
 }
 
 impl Kind {
-    const ALL: [Kind; 8] = [
+    const ALL: [Kind; 9] = [
         Kind::Divergence,
         Kind::Fault,
         Kind::RefusesValid,
@@ -39,6 +41,7 @@ impl Kind {
         Kind::RefusedUnseen,
         Kind::MisleadingMessage,
         Kind::ValidatorCrash,
+        Kind::DmaOrder,
     ];
 
     /// The first field of a signature's text.
@@ -52,6 +55,7 @@ impl Kind {
             Kind::RefusedUnseen => "gap:refused-unseen",
             Kind::MisleadingMessage => "gap:misleading-message",
             Kind::ValidatorCrash => "gap:validator-crash",
+            Kind::DmaOrder => "dma-order",
         }
     }
 
@@ -70,6 +74,7 @@ impl Kind {
                 "the validator refuses an invalid batch with a message about something else"
             }
             Kind::ValidatorCrash => "the validator crashes without a message that a user could act on",
+            Kind::DmaOrder => "what the kernel does with a correct batch depends on when its copies land",
         }
     }
 }
@@ -103,6 +108,8 @@ pub enum Effect {
     OthersRows,
     /// Owned output elements come from undefined memory.
     UndefinedOutput,
+    /// The output has other bits.
+    OtherBits,
     /// The VM saw a fault.
     Fault(FaultClass),
     /// Out of fuel.
@@ -120,6 +127,7 @@ impl Effect {
             Effect::WrongRows => "wrong-rows",
             Effect::OthersRows => "others-rows",
             Effect::UndefinedOutput => "undefined-output",
+            Effect::OtherBits => "other-bits",
             Effect::Fault(class) => class.name(),
             Effect::Hang => "hang",
             Effect::Refusal => "refusal",
@@ -132,6 +140,7 @@ impl Effect {
             Effect::WrongRows,
             Effect::OthersRows,
             Effect::UndefinedOutput,
+            Effect::OtherBits,
             Effect::Hang,
             Effect::Refusal,
             Effect::Message,

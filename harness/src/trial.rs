@@ -7,7 +7,7 @@ use std::fmt;
 use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
-use countersign_kernels::engine::{Engine, EngineEnd, Policy};
+use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, Policy};
 use countersign_kernels::rpa::bind;
 use countersign_kernels::rpa::contract::{self, Contract, Keeping, Scope};
 use countersign_kernels::rpa::facts;
@@ -18,6 +18,7 @@ use countersign_reference::{Batch, Blocking, attend};
 use crate::case::{Case, CaseError};
 use crate::compare::{Comparison, compare};
 use crate::loaded::base_name;
+use crate::orders::{self, Dependence};
 
 /// What the kernel did with a batch.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +52,8 @@ pub struct Trial {
     pub dynamic_verdict: Verdict,
     /// What the kernel did.
     pub conduct: Conduct,
+    /// What it does otherwise when copies land in another order, where that was asked and differs.
+    pub orders: Option<Dependence>,
 }
 
 impl Conduct {
@@ -177,15 +180,16 @@ pub fn run_trial(
     let Examined { contract, static_verdict, dynamic_verdict } = examine(variant, case, &batch);
     // Kept and disputed batches are run even where the entry point refuses: that may be the finding.
     let reached = static_verdict == Verdict::Accepts || contract.keeping() != Keeping::Broken;
-    let conduct = if case.statics.is_some() && static_verdict == Verdict::Accepts {
-        Conduct::Unsupported(
-            "the static overrides pass the check, and such a call isn't lowered here".to_owned(),
-        )
+    // A wrong batch may well depend on anything.
+    let policy = &Policy { orders: policy.orders && contract.keeping() == Keeping::Kept, ..*policy };
+    let (conduct, orders) = if case.statics.is_some() && static_verdict == Verdict::Accepts {
+        let why = "the static overrides pass the check, and such a call isn't lowered here";
+        (Conduct::Unsupported(why.to_owned()), None)
     } else if case.statics.is_some() || !reached {
-        Conduct::NotRun
+        (Conduct::NotRun, None)
     } else {
         engine.map_or_else(
-            || Conduct::Unsupported("no engine for this variant".to_owned()),
+            || (Conduct::Unsupported("no engine for this variant".to_owned()), None),
             |engine| run(engine, variant, &batch, policy),
         )
     };
@@ -197,11 +201,24 @@ pub fn run_trial(
         static_verdict,
         dynamic_verdict,
         conduct,
+        orders,
     })
 }
 
-fn run(engine: &mut dyn Engine, variant: &Variant, batch: &Batch, policy: &Policy) -> Conduct {
-    let run = engine.run(batch, &bind::bind(variant, batch), policy);
+fn run(
+    engine: &mut dyn Engine,
+    variant: &Variant,
+    batch: &Batch,
+    policy: &Policy,
+) -> (Conduct, Option<Dependence>) {
+    let bound = bind::bind(variant, batch);
+    let run = engine.run(batch, &bound, policy);
+    let asked = policy.orders && run.end == EngineEnd::Finished;
+    let orders = asked.then(|| orders::dependence(engine, batch, &bound, policy, &run)).flatten();
+    (conduct(run, variant, batch, policy), orders)
+}
+
+fn conduct(run: EngineRun, variant: &Variant, batch: &Batch, policy: &Policy) -> Conduct {
     match (run.end, run.output) {
         (EngineEnd::Finished, Some(output)) => {
             let blocking = Blocking {

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use countersign::compare::{Comparison, Deviation};
 use countersign::judge::{Note, judge};
+use countersign::orders::Dependence;
+use countersign::signature::Effect;
 use countersign::trial::{Conduct, Trial};
 use countersign_kernels::catalogue::Catalogue;
 use countersign_kernels::rpa::contract::{Breach, Contract, rules};
@@ -62,8 +64,10 @@ fn fault() -> Conduct {
             frame("/lib/kernel.py", 65),
             frame("/lib/kernel.py", 409),
         ],
+        site: None,
+        index_site: None,
         grid: vec![0, 1],
-        space: None,
+        place: None,
         indices: vec![21],
         message: "page 21 of 21".to_owned(),
         other: None,
@@ -91,6 +95,7 @@ fn trial(
         static_verdict,
         dynamic_verdict,
         conduct,
+        orders: None,
     }
 }
 
@@ -110,6 +115,19 @@ fn check(trial: &Trial, signatures: &[&str], note: Note) {
         (found.iter().map(String::as_str).collect::<Vec<_>>(), judgement.note),
         (signatures.to_vec(), note)
     );
+}
+
+#[test]
+fn a_dependence_on_the_order_of_copies_is_a_finding_of_a_kept_batch() {
+    let detail = "With copies that land at once: a race".to_owned();
+    let orders = Some(Dependence { effect: Effect::Fault(FaultClass::Race), detail: detail.clone() });
+    let kept = Trial { orders: orders.clone(), ..trial(&[], Verdict::Accepts, Verdict::Accepts, right()) };
+    let judgement = judge(&kept);
+    let [finding] = judgement.findings.as_slice() else { panic!("{judgement:?}") };
+    assert_eq!(finding.signature.to_string(), "dma-order|jax-rpa|-|race|window");
+    assert_eq!((&finding.detail, judgement.note), (&detail, Note::Reported));
+    let broken = trial(&[("page-index-in-range", None)], Verdict::Accepts, Verdict::Accepts, right());
+    assert!(judge(&Trial { orders, ..broken }).findings.is_empty());
 }
 
 #[test]

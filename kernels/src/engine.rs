@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use countersign_dtype::{Array, DType};
-use countersign_mosaic::{DmaOrder, End, ErrorSign, Fault, Machine, Operand, OutputSpec, Program};
+use countersign_mosaic::{
+    DmaOrder, End, ErrorSign, Fault, Machine, Operand, OutputSpec, Program, Trace, trace,
+};
 use countersign_reference::Batch;
 
 use crate::manifest::{self, Manifest};
@@ -24,12 +26,14 @@ pub struct Policy {
     pub errors: ErrorSign,
     /// When pending copies land.
     pub dma: DmaOrder,
+    /// Whether kept batches are run under other orders too, which must change nothing.
+    pub orders: bool,
 }
 
 impl Policy {
     /// Late copies, and errors of either sign.
     pub fn of(profile: &'static DeviceProfile) -> Policy {
-        Policy { profile, errors: ErrorSign::Hashed(0), dma: DmaOrder::Late }
+        Policy { profile, errors: ErrorSign::Hashed(0), dma: DmaOrder::Late, orders: false }
     }
 }
 
@@ -72,6 +76,12 @@ pub trait Engine {
     /// whatever the policy.
     fn run(&mut self, batch: &Batch, bound: &[Bound<'_>; 6], policy: &Policy) -> EngineRun;
 
+    /// Runs the kernel again and follows the values of its fault back; `None` where it doesn't fault, or where the engine
+    /// can't see values on their way.
+    fn trace(&mut self, _batch: &Batch, _bound: &[Bound<'_>; 6], _policy: &Policy) -> Option<Trace> {
+        None
+    }
+
     /// Coverage points hit since the engine was made; bit i of word i / 64 is point i of the program.
     fn coverage(&self) -> &[u64];
 }
@@ -80,6 +90,8 @@ pub trait Engine {
 #[derive(Debug)]
 pub struct VmEngine {
     machine: Machine,
+    /// As it was lowered, for traces.
+    plain: Arc<Program>,
     variant: Variant,
     operands: Vec<Source>,
     output: OutputSpec,
@@ -116,7 +128,8 @@ impl VmEngine {
             })
             .collect::<Result<Vec<Source>, String>>()?;
         Ok(VmEngine {
-            machine: Machine::new(program),
+            machine: Machine::new(Arc::clone(&program)),
+            plain: program,
             variant: variant.clone(),
             operands,
             output: bind::output_spec(variant),
@@ -124,19 +137,31 @@ impl VmEngine {
     }
 }
 
-impl Engine for VmEngine {
-    fn run(&mut self, batch: &Batch, bound: &[Bound<'_>; 6], policy: &Policy) -> EngineRun {
-        let operands: Vec<Operand<'_>> = self
-            .operands
-            .iter()
-            .map(|source| match source {
-                Source::Role(role) => bound[*role as usize].operand(),
-                Source::Constant(array) => Operand { label: "constant", array, undefined: &[] },
-            })
-            .collect();
-        let fuel = bind::fuel(&self.variant, &batch.metadata, self.machine.program().op_count());
+/// The operands in the order of the custom call.
+fn operands<'a>(sources: &'a [Source], bound: &'a [Bound<'_>; 6]) -> Vec<Operand<'a>> {
+    let operand = |source: &'a Source| match source {
+        Source::Role(role) => bound[*role as usize].operand(),
+        Source::Constant(array) => Operand { label: "constant", array, undefined: &[] },
+    };
+    sources.iter().map(operand).collect()
+}
+
+impl VmEngine {
+    fn policy(&self, batch: &Batch, policy: &Policy) -> countersign_mosaic::Policy {
+        let fuel = bind::fuel(&self.variant, &batch.metadata, self.plain.op_count());
         let arithmetic = policy.profile.arithmetic(policy.errors);
-        let policy = countersign_mosaic::Policy { dma: policy.dma, arithmetic, fuel };
+        countersign_mosaic::Policy { dma: policy.dma, arithmetic, fuel }
+    }
+}
+
+impl Engine for VmEngine {
+    fn trace(&mut self, batch: &Batch, bound: &[Bound<'_>; 6], policy: &Policy) -> Option<Trace> {
+        let (operands, policy) = (operands(&self.operands, bound), self.policy(batch, policy));
+        trace(&self.plain, &operands, std::slice::from_ref(&self.output), &policy).ok().flatten()
+    }
+
+    fn run(&mut self, batch: &Batch, bound: &[Bound<'_>; 6], policy: &Policy) -> EngineRun {
+        let (operands, policy) = (operands(&self.operands, bound), self.policy(batch, policy));
         match self.machine.run(&operands, std::slice::from_ref(&self.output), &policy) {
             Ok(mut run) => {
                 let end = match run.end {

@@ -9,6 +9,7 @@ pub mod engine;
 pub mod env;
 pub mod export;
 pub mod manifest;
+pub mod memory;
 pub mod profile;
 pub mod rpa;
 pub mod variant;

@@ -3,6 +3,7 @@
 //! Invariant: everything that decides what is lowered, and nothing that a batch may change.
 
 use countersign_dtype::DType;
+use countersign_mosaic::Footprint;
 use countersign_reference::Options;
 
 /// TPU generation that a kernel is lowered for.
@@ -39,6 +40,16 @@ impl Generation {
     /// The inverse of [`Generation::name`].
     pub fn from_name(name: &str) -> Option<Generation> {
         Generation::ALL.into_iter().find(|generation| generation.name() == name)
+    }
+
+    /// Bytes of vector and of scalar memory that a core has, as `get_tpu_info` of jax 0.10.2 gives them.
+    pub const fn memory(self) -> Footprint {
+        let vmem = match self {
+            Generation::V4 => 16 << 20,
+            Generation::V5e | Generation::V6e => 128 << 20,
+            Generation::V5p | Generation::V7x => 64 << 20,
+        };
+        Footprint { vmem, smem: 1 << 20 }
     }
 
     /// What JAX calls the device (`TPU v5e`, …, `TPU7x`).

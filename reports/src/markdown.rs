@@ -177,6 +177,12 @@ fn finding(finding: &FindingReport, out: &mut String) -> std::fmt::Result {
         for frame in &fault.stack {
             writeln!(out, "{frame}")?;
         }
+        if !fault.path.is_empty() {
+            writeln!(out, "\nthe values that led there, from the fault back")?;
+        }
+        for line in &fault.path {
+            writeln!(out, "  {line}")?;
+        }
         writeln!(out, "```")?;
     }
     Ok(())

@@ -205,6 +205,9 @@ pub struct VariantReport {
     /// Why it could not be loaded, so that its cases did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// What may keep it from compiling for its TPU, by estimate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// The text of a source file.
@@ -236,6 +239,9 @@ pub struct LineCoverage {
     pub ops: u64,
     /// Of these, ops in a block that was entered.
     pub hit: u64,
+    /// What no case made an op of this line do, in any variant: sides of branches, turns of loops, masks, copies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missed: Vec<String>,
 }
 
 /// Whether a finding is news.
@@ -316,6 +322,18 @@ pub struct FaultReport {
     /// Call stack of the other side, of a race or a copy left in flight; empty where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other: Vec<StackFrame>,
+    /// What happened at the other side; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_role: Option<String>,
+    /// The allocation that was accessed, with type, shape and space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// What the values mean that led there, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meaning: Vec<String>,
+    /// The values that led there, from the fault back, a line each, indented by two spaces a step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
 }
 
 /// A frame of a call stack.

@@ -218,7 +218,8 @@ fn zeros_show_and_what_cannot_be_is_told_apart() {
 fn uncovered_lines_are_listed_with_their_text() {
     let html = read(&to_html(&sample()));
     let rows: Vec<String> = all(&html, ".lines tbody tr").iter().map(text).collect();
-    assert_eq!(rows, ["◐ kernel.py:8 1 of 2 line_8 < 2", "✗ kernel.py:9 0 of 1 line_9 < 2"]);
+    let never = "kernel.py:7 the branch's false side, a copy of the last block line_7 < 2";
+    assert_eq!(rows, ["◐ kernel.py:8 1 of 2 line_8 < 2", "✗ kernel.py:9 0 of 1 line_9 < 2", never]);
     let marks: Vec<String> = all(&html, ".listing td.mark").iter().map(text).collect();
     assert_eq!(marks, ["✓", "◐", "✗"]);
     assert_eq!(all(&html, ".listing tr").len(), 9);
@@ -232,12 +233,26 @@ fn a_fault_names_the_line_of_the_source() {
 }
 
 #[test]
+fn a_fault_says_what_was_accessed_and_what_led_there() {
+    let page = text(&all(&read(&to_html(&sample())), "body")[0]);
+    for part in [
+        "It is semaphores 2, semaphores [2] in semaphore memory.",
+        "The index was applied:",
+        "Sequence 1 has kv_len 9.",
+        "memref.load of kv_lens[1] = 9",
+        "may not compile v: VMEM: about 17.0 MiB of 16.0 MiB on v4",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
+#[test]
 fn a_finding_is_replayed_as_it_was_found() {
     let commands = |profile: Option<&str>| {
         let report = Report { profile: profile.map(str::to_owned), ..sample() };
         text(&all(&read(&to_html(&report)), ".commands")[0])
     };
-    let show = "countersign show findings/a.toml";
+    let show = "countersign show findings/a.toml --trace";
     assert_eq!(commands(Some("v5e@1")), format!("countersign replay findings/a.toml --profile v5e@1 {show}"));
     for usual in [Some("exact@1"), None] {
         assert_eq!(commands(usual), format!("countersign replay findings/a.toml {show}"));

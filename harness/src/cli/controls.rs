@@ -4,10 +4,10 @@
 
 use countersign_kernels::catalogue::Tier;
 
-use super::PythonArgument;
 use super::console::{Failure, print};
 use super::session;
 use super::variant::VariantArgument;
+use super::{OrdersArgument, PythonArgument};
 use crate::controls::{self, Plan};
 
 const EXAMPLES: &str = "\
@@ -30,6 +30,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     #[command(flatten)]
+    orders: OrdersArgument,
+    #[command(flatten)]
     variant: VariantArgument,
     /// The kernel's id in the catalogue.
     #[arg(long, value_name = "ID", default_value = "jax-rpa")]
@@ -48,7 +50,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         eprintln!("{} can't be run: {reason}", variant.name);
     }
     let jobs = arguments.jobs.map_or_else(super::fuzz::cores, usize::from);
-    let controls = controls::run(&loaded, &Plan { seed: arguments.seed, rounds: arguments.rounds, jobs });
+    let (seed, rounds, orders) = (arguments.seed, arguments.rounds, arguments.orders.orders);
+    let plan = Plan { seed, rounds, jobs, orders };
+    let controls = controls::run(&loaded, &plan);
     print(&controls.to_string())?;
     Ok(match (controls.alarms.is_empty(), controls.unsupported) {
         (false, _) => 1,

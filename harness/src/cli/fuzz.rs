@@ -18,7 +18,7 @@ use super::console::{Failure, print, today};
 use super::session::{self, AskWorker};
 use super::table::{self, row};
 use super::variant::VariantArgument;
-use super::{ProfileArgument, PythonArgument};
+use super::{OrdersArgument, ProfileArgument, PythonArgument};
 use crate::campaign::{self, EventLog, Observer, Plan, Progress, Subject, Totals};
 use crate::confirm::{Confirmation, confirm};
 use crate::corpus::{CorpusFile, Origin};
@@ -75,6 +75,8 @@ pub(super) struct Arguments {
     json: bool,
     #[command(flatten)]
     profile: ProfileArgument,
+    #[command(flatten)]
+    orders: OrdersArgument,
     #[command(flatten)]
     python: PythonArgument,
 }
@@ -141,7 +143,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 
     let jobs = arguments.jobs.map_or_else(cores, usize::from);
     let only = arguments.only.map(Keeping::from);
-    let policy = Policy::of(arguments.profile.profile);
+    let policy = Policy { orders: arguments.orders.orders, ..Policy::of(arguments.profile.profile) };
     let plan = Plan { seed: arguments.seed, cases: arguments.cases, jobs, only, policy, known: &known };
     let time = arguments.time.or(if arguments.cases.is_none() { Some(DEFAULT_TIME) } else { None });
     eprintln!("{}", opening(&plan, &loaded, time, kernel.id.as_str(), environment.is_unpinned()));

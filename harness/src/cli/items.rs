@@ -20,7 +20,8 @@ use crate::corpus;
 use crate::loaded::Loaded;
 use crate::ordered::in_order;
 use crate::replay::Item;
-use crate::trial::{Trial, run_trial};
+use crate::traced::{Followed, follow};
+use crate::trial::{Conduct, Trial, run_trial};
 
 /// `--tier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -69,6 +70,8 @@ pub(super) struct Tried {
     pub(super) trial: Result<Trial, CaseError>,
     /// Coverage points that it hit; empty where nothing ran.
     pub(super) coverage: Vec<u64>,
+    /// The path to its fault, if it has one.
+    pub(super) followed: Option<Followed>,
     pub(super) seconds: f64,
 }
 
@@ -92,8 +95,15 @@ pub(super) fn try_all(
             Some(engine) => run_trial(Some(engine.as_mut()), loaded.kernel(), variant, &file.case, policy),
             None => run_trial(None, loaded.kernel(), variant, &file.case, policy),
         };
-        let coverage = engine.map(|engine| engine.coverage().to_vec()).unwrap_or_default();
-        Tried { trial, coverage, seconds: started.elapsed().as_secs_f64() }
+        let seconds = started.elapsed().as_secs_f64();
+        let coverage = engine.as_ref().map(|engine| engine.coverage().to_vec()).unwrap_or_default();
+        let followed = match (&mut engine, &trial) {
+            (Some(engine), Ok(Trial { conduct: Conduct::Fault(_), source_file, .. })) => {
+                follow(engine.as_mut(), variant, &file.case, policy, source_file)
+            }
+            _ => None,
+        };
+        Tried { trial, coverage, followed, seconds }
     };
     let go_on = || !interrupted.load(Ordering::Relaxed);
     in_order(items.len(), jobs, &go_on, &work, &mut |index, tried| each(&items[index], tried));

@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{KernelEntry, Tier};
-use countersign_kernels::export::export;
+use countersign_kernels::export::{Exported, export};
+use countersign_kernels::memory::Memory;
 use countersign_kernels::rpa::contract::rules;
 use countersign_kernels::rpa::facts;
 use countersign_kernels::rpa::validator::{StaticCall, Verdict, static_check};
+
+use countersign_mosaic::{Program, parse};
 
 use super::PythonArgument;
 use super::console::{Failure, SetupProgress, print};
@@ -89,6 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             drop(progress);
             fs::create_dir_all(out).map_err(|error| Failure::file(out, error))?;
             let mut code = 0;
+            let mut rows = Vec::new();
             for (variant, export) in variants.iter().zip(exports) {
                 match export {
                     Ok(exported) => {
@@ -98,6 +102,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
                             .map_err(|error| Failure::new(error.to_string(), "please report this"))?;
                         let path = path.with_extension("json");
                         fs::write(&path, manifest + "\n").map_err(|error| Failure::file(&path, error))?;
+                        rows.push(row![variant.name, memory(variant, &exported)]);
                     }
                     Err(refusal) => {
                         eprintln!("{}", does_not_lower(variant, &refusal));
@@ -105,10 +110,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
                     }
                 }
             }
-            print(&format!("{}\n", out.display()))?;
+            print(&format!("{}{}\n", table::render(&rows), out.display()))?;
             Ok(code)
         }
     }
+}
+
+/// What a lowered variant asks of the chip's memory, with a warning where that may be too much.
+fn memory(variant: &Variant, exported: &Exported) -> String {
+    let program = parse(&exported.mlir).ok().and_then(|module| Program::lower(&module, 1).ok());
+    program.map_or_else(
+        || "not executable here".to_owned(),
+        |program| {
+            let memory = Memory::of(&program, variant.generation, exported.manifest.vmem_limit_bytes);
+            let warnings = memory.warnings();
+            if warnings.is_empty() { memory.to_string() } else { warnings.join("; ") }
+        },
+    )
 }
 
 /// A variant as a case writes it, with what follows from it.

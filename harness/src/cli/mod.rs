@@ -83,6 +83,15 @@ struct ProfileArgument {
     profile: &'static DeviceProfile,
 }
 
+/// `--orders`, of the commands that run kernels.
+#[derive(Debug, Clone, clap::Args)]
+struct OrdersArgument {
+    /// Also run each kept batch with its copies landing at other times, three times over: what a kernel does must not depend on
+    /// it.
+    #[arg(long)]
+    orders: bool,
+}
+
 fn profile_named(name: &str) -> Result<&'static DeviceProfile, String> {
     DeviceProfile::named(name).ok_or_else(|| {
         let known: Vec<&str> = DeviceProfile::all().iter().map(|profile| profile.name).collect();

@@ -19,7 +19,7 @@ use super::console::{CaseProgress, Failure, print};
 use super::fuzz::{cores, known, watch_interrupts, write_report};
 use super::items::{self, Selection, TierName};
 use super::session::{self, AskWorker};
-use super::{ProfileArgument, PythonArgument};
+use super::{OrdersArgument, ProfileArgument, PythonArgument};
 use crate::campaign::Subject;
 use crate::interpreter::InterpreterEngine;
 use crate::loaded::Loaded;
@@ -32,6 +32,7 @@ Examples:
   countersign replay builtin --tier full
   countersign replay countersign/findings
   countersign replay my-batch.toml --json
+  countersign replay my-batch.toml --orders
   countersign replay my-batch.toml --engine interpreter";
 
 /// Arguments of `replay`.
@@ -62,6 +63,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     profile: ProfileArgument,
     #[command(flatten)]
+    orders: OrdersArgument,
+    #[command(flatten)]
     python: PythonArgument,
 }
 
@@ -91,7 +94,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         EngineName::Interpreter => 1,
     };
     let started = Instant::now();
-    let mut replay = Replay::new(&known, Policy::of(profile));
+    let policy = Policy { orders: arguments.orders.orders, ..Policy::of(profile) };
+    let mut replay = Replay::new(&known, policy);
     let mut kernels = Vec::new();
     let mut slowest: Slowest = None;
     for (kernel, mine) in items::by_kernel(&catalogue, &items) {
@@ -149,7 +153,7 @@ fn replay_kernel(
     items::try_all(loaded, items, jobs, &policy, interrupted, &mut |item, tried| {
         match tried {
             Ok(tried) => {
-                replay.add(item, tried.trial, &mut validator);
+                replay.add(item, tried.trial, tried.followed.as_ref(), &mut validator);
                 if slowest.as_ref().is_none_or(|(seconds, _)| tried.seconds > *seconds) {
                     *slowest = Some((tried.seconds, item.name.clone()));
                 }
@@ -196,7 +200,7 @@ fn interpret(
             &item.file.case,
             &Policy::of(DeviceProfile::exact()),
         );
-        replay.add(item, trial, &mut validator);
+        replay.add(item, trial, None, &mut validator);
         progress.done(&item.name);
     }
     Ok(())
@@ -266,6 +270,9 @@ fn news(finding: &FindingReport) -> String {
     let mut text = format!("new: {}\n  {}\n  {}\n", finding.signature, finding.title, finding.detail);
     for frame in finding.fault.iter().flat_map(|fault| &fault.stack) {
         text += &format!("    {frame}\n");
+    }
+    for sentence in finding.fault.iter().flat_map(|fault| &fault.meaning) {
+        text += &format!("  {sentence}\n");
     }
     text
 }

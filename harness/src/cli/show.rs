@@ -1,17 +1,25 @@
-//! `countersign show`: one case, without Python and without running anything.
+//! `countersign show`: one case, without Python and without running anything, unless its fault is asked for.
 
 use std::path::PathBuf;
 
+use countersign_kernels::catalogue::Catalogue;
+use countersign_kernels::engine::Policy;
+use countersign_kernels::rpa::bind::bind;
+use countersign_kernels::rpa::meaning::meaning;
+
 use super::console::{Failure, print};
+use super::{ProfileArgument, PythonArgument, session};
+use crate::campaign::Subject;
 use crate::case::CaseError;
 use crate::confirm::words;
 use crate::replay::Item;
-use crate::show;
-use crate::trial::{Examined, examine};
+use crate::trial::{Examined, examine, run_trial};
+use crate::{show, traced};
 
 const EXAMPLES: &str = "\
 Examples:
-  countersign show countersign/findings/new-divergence-jax-rpa-wrong-rows.toml";
+  countersign show countersign/findings/new-divergence-jax-rpa-wrong-rows.toml
+  countersign show countersign/findings/new-fault-jax-rpa-out-of-bounds.toml --trace";
 
 /// Arguments of `show`.
 #[derive(Debug, clap::Args)]
@@ -19,6 +27,13 @@ Examples:
 pub(super) struct Arguments {
     /// A case file.
     file: PathBuf,
+    /// Also run the kernel, and where it faults show both sites on its source and the values that led there.
+    #[arg(long)]
+    trace: bool,
+    #[command(flatten)]
+    profile: ProfileArgument,
+    #[command(flatten)]
+    python: PythonArgument,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
@@ -27,10 +42,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let unreadable = |error: CaseError| {
         Failure::new(format!("{}: {error}", path.display()), "a case file is described in corpus/README.md")
     };
-    let catalogue = super::session::catalogue()?;
-    let Item { file, variant, .. } =
-        Item::read(&path.display().to_string(), &text, &catalogue).map_err(unreadable)?;
-    let variant = &variant;
+    let catalogue = session::catalogue()?;
+    let item = Item::read(&path.display().to_string(), &text, &catalogue).map_err(unreadable)?;
+    let Item { file, variant, .. } = &item;
     let batch = file.case.batch(variant).map_err(unreadable)?;
     let Examined { contract, static_verdict, dynamic_verdict } = examine(variant, &file.case, &batch);
     let words = words(&static_verdict, Some(&dynamic_verdict), false);
@@ -40,6 +54,37 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     );
     verdicts.push(format!("static    {} (port)", words.r#static));
     verdicts.push(format!("dynamic   {} (port)", words.dynamic));
-    print(&show::table(&file.case, variant, &verdicts))?;
+    let mut text = show::table(&file.case, variant, &verdicts);
+    if arguments.trace {
+        text += &format!("\n{}", traced(arguments, &catalogue, &item)?);
+    }
+    print(&text)?;
     Ok(0)
+}
+
+/// Runs the case and follows its fault back.
+fn traced(arguments: &Arguments, catalogue: &Catalogue, item: &Item) -> Result<String, Failure> {
+    let case = &item.file.case;
+    if case.statics.is_some() {
+        return Ok("the case has static overrides: it is only traced by JAX, and never runs\n".to_owned());
+    }
+    let kernel = session::kernel(catalogue, &case.kernel)?;
+    let environment = session::environment(arguments.python.python.clone())?;
+    let loaded = session::load(&environment, kernel, vec![item.variant.clone()])?;
+    if let Some((_, reason)) = loaded.failures().next() {
+        return Ok(format!("it can't be run: {reason}\n"));
+    }
+    let (variant, mut engine) = (&loaded.variants()[0], loaded.engine(0));
+    let unreadable =
+        |error: CaseError| Failure::new(error.to_string(), "a case file is described in corpus/README.md");
+    let batch = case.batch(variant).map_err(unreadable)?;
+    let policy = Policy::of(arguments.profile.profile);
+    match engine.trace(&batch, &bind(variant, &batch), &policy) {
+        Some(trace) => Ok(traced::text(&trace, &meaning(variant, &trace), loaded.source(0).as_ref())),
+        None => {
+            let trial =
+                run_trial(Some(engine.as_mut()), kernel, variant, case, &policy).map_err(unreadable)?;
+            Ok(format!("no fault to follow back. {}.\n", trial.conduct))
+        }
+    }
 }

@@ -226,3 +226,32 @@ fn a_benchmark_has_its_ratios_and_its_page() {
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "nothing but the page is left: {left:?}");
 }
+
+#[test]
+fn show_follows_a_fault_back_to_the_page_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, case) = countersign::corpus::builtin()
+        .iter()
+        .find(|(path, _)| path.ends_with("seeds/page-total-pages.toml"))
+        .unwrap();
+    std::fs::write(folder.path().join("case.toml"), case).unwrap();
+    let output = countersign(folder.path(), &["show", "case.toml", "--trace"]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    for part in [
+        "out-of-bounds: index 40 in dimension 0 of kv_pages [40, 16, 2, 128] lies outside 0..40",
+        "async_copy.start()",
+        "tpu.enqueue_dma here",
+        "next_async_copy_kv.start()",
+        "page 40 stands in column 3 of sequence 0, in its KV block 1",
+        "the values that led there, from the fault back\n  memref.load of page_indices[0, 3] = 40",
+        "memref.load of kv_lens[0] = 143",
+        "grid index 1 = 0",
+    ] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    let clean = include_str!("../../../corpus/seeds/mixed.toml");
+    std::fs::write(folder.path().join("clean.toml"), clean).unwrap();
+    let output = countersign(folder.path(), &["show", "clean.toml", "--trace"]);
+    assert!(text(&output).contains("no fault to follow back"), "{}", text(&output));
+}

@@ -49,7 +49,7 @@ fn controls_stay_at_or_under_their_bounds() {
     let failures: Vec<(&Variant, &str)> = loaded.failures().collect();
     assert!(failures.is_empty(), "{failures:?}");
 
-    let controls = run(&loaded, &Plan { seed: 1, rounds: 1, jobs: 2 });
+    let controls = run(&loaded, &Plan { seed: 1, rounds: 1, jobs: 2, orders: true });
     println!("{controls}");
     let total = controls.total();
     assert_eq!(controls.alarms, Vec::<String>::new());

@@ -10,7 +10,8 @@ use countersign::campaign::{Observer, Plan, Totals, run};
 use countersign::known::KnownFile;
 use countersign_dtype::DType;
 use countersign_kernels::engine::Policy;
-use countersign_mosaic::ir::{Attribute, Module, Op, Region, Type, ValueId};
+use countersign_kernels::rpa::contract::Keeping;
+use countersign_mosaic::ir::{Attribute, ElementType, Module, Op, Region, Type, ValueId};
 
 use crate::{Deaf, Kernel, real};
 
@@ -248,6 +249,57 @@ fn increment(region: &mut Region, is: &dyn Fn(&Op) -> bool, next: &mut u32) -> u
 fn replace(op: &mut Op, old: ValueId, new: ValueId) {
     op.operands.iter_mut().filter(|operand| **operand == old).for_each(|operand| *operand = new);
     op.regions.iter_mut().flat_map(|region| &mut region.ops).for_each(|op| replace(op, old, new));
+}
+
+/// All copies signal semaphore 0, whichever buffer they fill.
+fn share_a_semaphore(module: &mut Module) -> bool {
+    let zero = ValueId(module.values);
+    module.values += 1;
+    let mut changed = false;
+    module.walk_mut(|op, _| {
+        let of_semaphores = matches!(
+            op.operand_types.first(),
+            Some(Type::MemRef(memref)) if memref.element == ElementType::DmaSemaphore
+        );
+        if op.name == "tpu.memref_slice" && of_semaphores {
+            op.operands[1] = zero;
+            changed = true;
+        }
+    });
+    let body = &mut module.ops[0].regions[0].ops;
+    let constant = Op {
+        name: "arith.constant".to_owned(),
+        operands: Vec::new(),
+        results: vec![zero],
+        operand_types: Vec::new(),
+        result_types: vec![Type::Scalar(DType::I32)],
+        attributes: vec![("value".to_owned(), Attribute::Int(0, Type::Scalar(DType::I32)))],
+        regions: Vec::new(),
+        ..body[0].clone()
+    };
+    body.insert(0, constant);
+    changed
+}
+
+/// While the copies of one block are waited for, those of the next are in flight: a wait may then be satisfied by either. Late
+/// copies complete in the order of their starts, which hides it.
+#[test]
+fn a_shared_semaphore_shows_under_another_order_of_copies_alone() {
+    let (kernel, known) = (Kernel::edited(share_a_semaphore), KnownFile::builtin().unwrap());
+    let (cases, only) = (Some(300), Some(Keeping::Kept));
+    let signatures = |orders| {
+        let policy = Policy { orders, ..Policy::default() };
+        let totals =
+            run(&kernel, &Plan { seed: 1, cases, jobs: 2, only, policy, known: &known }, &|| true, &mut Deaf);
+        let new = totals.findings.iter().filter(|found| found.known.is_none());
+        new.map(|found| found.finding.signature.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(signatures(false), Vec::<String>::new());
+    let found = signatures(true);
+    println!("{found:?}");
+    assert!(
+        !found.is_empty() && found.iter().all(|signature| signature.starts_with("dma-order|jax-rpa|-|race|"))
+    );
 }
 
 #[test]

@@ -14,11 +14,16 @@ mod program;
 mod simd;
 mod value;
 
-pub use fault::{Fault, FaultClass};
-pub use machine::{BindError, End, Machine, Operand, Output, OutputSpec, Policy, Returned, Run};
+pub use fault::{Fault, FaultClass, Origin, OtherSite, Place};
+pub use machine::{
+    BindError, End, Machine, Operand, Output, OutputSpec, Policy, Returned, Run, Step, Trace, trace,
+};
 pub use mem::DmaOrder;
 pub use op::known_ops;
 pub use ops::arithmetic::{Arithmetic, ErrorSign, FunctionErrors};
 pub use ops::matmul::MatmulMode;
 pub use parse::{ParseError, parse};
-pub use program::{CoverageKind, CoveragePoint, LowerError, Program, Site, Unsupported};
+pub use program::{
+    CopyPlace, CopyStep, Coverage, CoverageKind, CoveragePoint, Footprint, LineHits, LowerError, Program,
+    Site, Unsupported,
+};

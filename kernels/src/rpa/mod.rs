@@ -5,6 +5,7 @@
 pub mod bind;
 pub mod contract;
 pub mod facts;
+pub mod meaning;
 #[cfg(test)]
 mod testing;
 pub mod validator;

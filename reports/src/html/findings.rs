@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::number::counted;
 use super::{Section, picture, stack};
-use crate::{FindingReport, FindingStatus, Report, SourceText};
+use crate::{FaultReport, FindingReport, FindingStatus, Report, SourceText};
 
 /// The section; absent where there is no finding and no fault of ours.
 pub(super) fn section(report: &Report) -> Option<Section> {
@@ -155,15 +155,32 @@ fn conduct(finding: &FindingReport, sources: &[&SourceText]) -> Markup {
                     "Faults: " strong { (effect(&fault.class)) } " at " code { (fault.op) }
                     @if !fault.grid.is_empty() { ", grid point " (format!("{:?}", fault.grid)) }
                     ". " (capital(&fault.message)) "."
+                    @if let Some(place) = &fault.place { " It is " (place) "." }
                 }
                 (stack::stack(&fault.stack, sources))
                 @if !fault.other.is_empty() {
-                    p { "The other side:" }
+                    p { (fault.other_role.as_deref().map_or("The other side".to_owned(), capital)) ":" }
                     (stack::stack(&fault.other, sources))
                 }
+                (values(fault))
             }
             (None, Some(kernel)) => p { (kernel) "." },
             (None, None) => p { (finding.detail) ". The case did not show this again when it was run once more." },
+        }
+    }
+}
+
+/// What the values mean that led to the fault, and the values themselves.
+fn values(fault: &FaultReport) -> Markup {
+    html! {
+        @if !fault.meaning.is_empty() {
+            ul { @for sentence in &fault.meaning { li { (capital(sentence)) "." } } }
+        }
+        @if !fault.path.is_empty() {
+            details {
+                summary { "The values that led there, from the fault back" }
+                div.scroll tabindex="0" { pre { @for line in &fault.path { (line) "\n" } } }
+            }
         }
     }
 }
@@ -189,7 +206,8 @@ fn again(finding: &FindingReport, about: &About<'_>) -> Markup {
     html! {
         h5 { "See it again" }
         @if let Some(file) = &finding.file {
-            pre.commands { "countersign replay " (file) (option) "\ncountersign show " (file) }
+            @let trace = if finding.fault.is_some() { " --trace" } else { "" };
+            pre.commands { "countersign replay " (file) (option) "\ncountersign show " (file) (trace) }
             p.note { "From the run's folder. Case " (finding.case) " on " (finding.variant) ", signature " code { (finding.signature) } "." }
         } @else {
             p.note { "Case " (finding.case) " on " (finding.variant) ", signature " code { (finding.signature) } "." }
@@ -237,6 +255,8 @@ pub(super) fn effect(name: &str) -> &str {
         "deadlock" => "waits for ever",
         "residue" => "copies still in flight at the end",
         "output-revisited" => "output block written twice",
+        "arithmetic" => "division that has no result",
+        "narrowing" => "position too large for its type",
         other => other,
     }
 }

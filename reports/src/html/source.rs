@@ -51,7 +51,7 @@ fn coverage(kernel: &KernelReport) -> Markup {
     let count = |reach: Reach| lines.iter().filter(|line| Reach::of(line) == reach).count() as u64;
     let (hit, points) =
         kernel.coverage.variants.values().fold((0, 0), |(hit, points), (h, p)| (hit + h, points + p));
-    let text = |line: &LineCoverage| {
+    let text = |line: &LineCoverage| -> Option<&str> {
         let source = kernel.source.as_ref().filter(|source| source.file == line.file)?;
         source.lines.get(usize::try_from(line.line).ok()?.checked_sub(1)?).map(|text| text.trim())
     };
@@ -83,7 +83,35 @@ fn coverage(kernel: &KernelReport) -> Markup {
                 }
             }
         }
+        (never(kernel, &text))
         (listing(kernel))
+    }
+}
+
+/// What no case did at lines whose ops it reached.
+fn never<'k>(kernel: &'k KernelReport, text: &impl Fn(&'k LineCoverage) -> Option<&'k str>) -> Markup {
+    let lines: Vec<&LineCoverage> =
+        kernel.coverage.lines.iter().filter(|line| line.hit > 0 && !line.missed.is_empty()).collect();
+    html! {
+        @if !lines.is_empty() {
+            details {
+                summary { "What never happened at " (grouped(lines.len() as u64)) " lines that were reached: sides of branches, turns of loops, masks, copies" }
+                div.scroll tabindex="0" {
+                    table.plain.lines {
+                        thead { tr { th scope="col" { "line" } th scope="col" { "never" } th scope="col" { "source" } } }
+                        tbody {
+                            @for line in lines {
+                                tr {
+                                    th scope="row" { (line.file) ":" (line.line) }
+                                    td { (line.missed.join(", ")) }
+                                    td { @if let Some(text) = text(line) { code { (text) } } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -148,6 +148,9 @@ fn facts(report: &Report, kernel: &KernelReport) -> Markup {
             dd { "sha256 " code { (kernel.source_hash) } }
             (run(report))
             @for (name, failure) in failed { dt { "not run" } dd { (name) ": " (failure) } }
+            @for variant in &kernel.variants {
+                @for warning in &variant.warnings { dt { "may not compile" } dd { (variant.name) ": " (warning) } }
+            }
         }
     }
 }

@@ -65,9 +65,9 @@ pub(crate) fn sample() -> Report {
             coverage: CoverageReport {
                 variants: BTreeMap::from([("v".into(), (3, 4))]),
                 lines: vec![
-                    LineCoverage { file: "kernel.py".into(), line: 7, ops: 3, hit: 3 },
-                    LineCoverage { file: "kernel.py".into(), line: 8, ops: 2, hit: 1 },
-                    LineCoverage { file: "kernel.py".into(), line: 9, ops: 1, hit: 0 },
+                    line(7, 3, 3, &["the branch's false side", "a copy of the last block"]),
+                    line(8, 2, 1, &[]),
+                    line(9, 1, 0, &["the loop with no turn"]),
                 ],
             },
             source: Some(SourceText {
@@ -98,6 +98,10 @@ pub(crate) fn sample() -> Report {
                 message: "waits for more than was started".into(),
                 stack: vec![StackFrame { file: "kernel.py".into(), line: 7, function: "wait".into() }],
                 other: vec![StackFrame { file: "kernel.py".into(), line: 8, function: String::new() }],
+                other_role: Some("the index was applied".into()),
+                place: Some("semaphores 2, semaphores [2] in semaphore memory".into()),
+                meaning: vec!["sequence 1 has kv_len 9".into()],
+                path: vec!["memref.load of kv_lens[1] = 9    kernel.py:7".into()],
             }),
             batch: Some(batch()),
             file: Some("findings/a.toml".into()),
@@ -134,7 +138,13 @@ fn variant(name: &str, window: &str, cap: &str, failure: Option<&str>) -> Varian
         name: name.into(),
         options: BTreeMap::from([("window".into(), window.into()), ("cap".into(), cap.into())]),
         failure: failure.map(str::to_owned),
+        warnings: vec!["VMEM: about 17.0 MiB of 16.0 MiB on v4".into()],
     }
+}
+
+fn line(line: u32, ops: u64, hit: u64, missed: &[&str]) -> LineCoverage {
+    let missed = missed.iter().map(|&words| words.to_owned()).collect();
+    LineCoverage { file: "kernel.py".into(), line, ops, hit, missed }
 }
 
 fn distribution() -> RDistribution {

@@ -12,7 +12,7 @@ use crate::ops::scalar::{Binary, Unary, spread};
 use crate::program::{Block, Inst, Kind, Slot};
 use crate::value::{Dims, MAX_RANK, Scalar};
 
-use super::{Cell, Execution};
+use super::{Cell, Execution, narrowing};
 
 impl Execution<'_> {
     pub(super) fn block(&mut self, block: &Block) -> Result<(), Stop> {
@@ -79,11 +79,12 @@ impl Execution<'_> {
         match &inst.kind {
             Kind::ScalarConstant(bits) => self.set(inst.out, Cell::Scalar(Scalar::defined(*bits))),
             Kind::Unary { steps, a } => match &self.cells[*a as usize] {
-                Cell::Vector(_) => self.vector_unary(inst.out, steps, *a),
+                Cell::Vector(_) => self.vector_unary(inst.out, steps, *a)?,
                 _ => {
                     let arithmetic = &self.policy.arithmetic;
-                    let value =
-                        steps.iter().fold(self.scalar(*a), |value, step| unary(*step, value, arithmetic));
+                    let value = steps
+                        .iter()
+                        .try_fold(self.scalar(*a), |value, step| unary(*step, value, arithmetic))?;
                     self.set(inst.out, Cell::Scalar(value));
                 }
             },
@@ -92,7 +93,7 @@ impl Execution<'_> {
                 _ => {
                     let arithmetic = &self.policy.arithmetic;
                     let value = binary(*op, self.scalar(*a), self.scalar(*b), arithmetic)?;
-                    let value = then.map_or(value, |then| unary(then, value, arithmetic));
+                    let value = then.map_or(Ok(value), |then| unary(then, value, arithmetic))?;
                     self.set(inst.out, Cell::Scalar(value));
                 }
             },
@@ -124,10 +125,12 @@ impl Execution<'_> {
                 let element = base.slice(&self.indices(indices), &Dims::ones(base.dims.rank()), inst.site);
                 self.memory.store_scalar(&element, self.scalar(*value))?;
             }
-            Kind::Enqueue { source, target, semaphore } => {
+            Kind::Enqueue { source, target, semaphore, point } => {
                 let [source, target, semaphore] =
                     [source, target, semaphore].map(|slot| self.view(*slot).into_owned());
+                let rows = self.rows_copied(&source, &target);
                 self.memory.start(source, target, &semaphore, inst.site)?;
+                self.copied(*point, rows);
             }
             Kind::Wait { semaphore, target } => {
                 let target = self.view(*target);
@@ -200,9 +203,12 @@ fn scattered(view: &View, what: &str) -> Trap {
 }
 
 /// Applies a lane function to a scalar with its definedness.
-fn unary(op: Unary, a: Scalar, arithmetic: &Arithmetic) -> Scalar {
+fn unary(op: Unary, a: Scalar, arithmetic: &Arithmetic) -> Result<Scalar, Trap> {
+    if op.is_checked() && a.is_defined() && op.lane(a.bits) != a.bits {
+        return Err(narrowing::trap(op, a.bits, &[]));
+    }
     let undefined = if a.is_defined() { 0 } else { unary_mask(op, a.undefined) };
-    Scalar { bits: arithmetic.unary(op, a.bits), undefined }
+    Ok(Scalar { bits: arithmetic.unary(op, a.bits), undefined })
 }
 
 /// Undefined bits of a result: moved along by widening, narrowing and bit casts, spread over all bits by arithmetic.
@@ -212,6 +218,9 @@ pub(super) fn unary_mask(op: Unary, mask: u32) -> u32 {
         | Unary::Wrap8
         | Unary::Wrap4
         | Unary::Wrap1
+        | Unary::Fit16
+        | Unary::Fit8
+        | Unary::Fit4
         | Unary::Zero16
         | Unary::Zero8
         | Unary::Zero4 => op.lane(mask),

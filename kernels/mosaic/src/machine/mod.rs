@@ -3,20 +3,25 @@
 //! Invariant: same program, operands and policy give the same run, bit for bit, on any machine; a `Machine` keeps only
 //! buffers and coverage from one run to the next.
 
+mod copies;
 mod exec;
 mod fold;
+mod narrowing;
 mod pipeline;
+mod trace;
 mod vector;
 
 pub(crate) use fold::Folder;
+pub use trace::{Step, Trace, trace};
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use countersign_dtype::{Array, DType};
 
-use crate::fault::{Fault, Stop, Trap};
-use crate::mem::{Buffers, DmaOrder, Memory, View};
+use crate::fault::{Fault, INDEX_APPLIED, OtherSite, Stop, Trap};
+use crate::mem::{Allocation, Buffers, DmaOrder, Memory, View};
 use crate::ops::arithmetic::Arithmetic;
 use crate::program::{Constant, Program};
 use crate::value::{Pool, Scalar, Vector};
@@ -147,6 +152,8 @@ struct Execution<'r> {
     policy: &'r Policy,
     fuel: u64,
     grid: Vec<i64>,
+    /// Rows of the last copy of each copying op, by its first coverage point.
+    copied: BTreeMap<u32, (i64, i64)>,
     /// The instruction being executed, for faults.
     site: u32,
 }
@@ -207,8 +214,8 @@ impl<'r> Execution<'r> {
         policy: &'r Policy,
     ) -> Execution<'r> {
         let memory = Memory::new(policy.dma);
-        let (fuel, grid, site) = (policy.fuel, Vec::new(), 0);
-        Execution { program, cells, pool, coverage, memory, policy, fuel, grid, site }
+        let (fuel, grid, copied, site) = (policy.fuel, Vec::new(), BTreeMap::new(), 0);
+        Execution { program, cells, pool, coverage, memory, policy, fuel, grid, copied, site }
     }
 
     fn hit(&mut self, point: u32) {
@@ -216,17 +223,28 @@ impl<'r> Execution<'r> {
     }
 
     fn fault(&self, trap: Trap) -> Fault {
-        let site = &self.program.sites[self.site as usize];
-        let other = trap.other.map(|other| self.program.sites[other as usize].stack.clone());
+        // An index map without ops has no site.
+        let site = self.program.sites.get(self.site as usize);
+        let stack = site.map(|site| site.stack.clone()).unwrap_or_default();
+        let other = trap.other.and_then(|(role, id)| {
+            let site = self.program.sites.get(id as usize)?;
+            // A line that both computes the index and accesses says nothing twice; two turns of a loop can race.
+            let is_news = role != INDEX_APPLIED || site.stack != stack;
+            is_news.then(|| OtherSite { role, site: id, op: site.op.clone(), stack: site.stack.clone() })
+        });
+        let op = site.filter(|_| !trap.window).map_or_else(|| "window".to_owned(), |site| site.op.clone());
+        let allocation = trap.allocation.map(|id| &self.memory.allocations[id as usize]);
         Fault {
             class: trap.class,
-            op: site.op.clone(),
-            stack: site.stack.clone(),
+            op,
+            site: site.map(|_| self.site),
+            index_site: trap.other.filter(|(role, _)| *role == INDEX_APPLIED).map(|(_, site)| site),
+            stack,
             grid: self.grid.clone(),
-            space: trap.space,
+            place: allocation.map(Allocation::place),
             indices: trap.indices,
             message: trap.message,
-            other: other.filter(|other| *other != site.stack),
+            other,
         }
     }
 

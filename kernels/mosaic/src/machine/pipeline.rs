@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 
 use countersign_dtype::{Array, DType};
 
-use crate::fault::{FaultClass, Stop, Trap};
+use crate::fault::{FaultClass, Origin, Stop, Trap};
 use crate::ir::MemorySpace;
 use crate::mem::{Allocation, AllocationId, Buffers, View};
 use crate::program::{Parameter, Program, Slot, Window};
 use crate::value::{Dims, Scalar};
 
-use super::{BindError, Cell, Execution, Machine, Operand, Output, OutputSpec, Policy, Run};
+use super::{BindError, Cell, End, Execution, Machine, Operand, Output, OutputSpec, Policy, Run};
 
 /// A windowed array during a run.
 struct Pipelined {
@@ -37,12 +37,24 @@ impl Machine {
         outputs: &[OutputSpec],
         policy: &Policy,
     ) -> Result<Run, BindError> {
+        self.run_and_look(operands, outputs, policy, |_, _| ())
+    }
+
+    /// Runs the program once; `look` sees what the run leaves before it is taken apart.
+    pub(super) fn run_and_look(
+        &mut self,
+        operands: &[Operand],
+        outputs: &[OutputSpec],
+        policy: &Policy,
+        look: impl FnOnce(&Execution<'_>, &End),
+    ) -> Result<Run, BindError> {
         let (cells, coverage) = (&mut self.cells, &mut self.coverage);
         let mut execution = Execution::new(&self.program, cells, &mut self.pool, coverage, policy);
         let (mut pipelined, results) =
             execution.bind(operands, outputs, std::mem::take(&mut self.buffers).into_iter())?;
         let outcome = execution.grid(&mut pipelined).and_then(|()| execution.finish());
         let end = execution.end(outcome);
+        look(&execution, &end);
         let fuel_used = policy.fuel - execution.fuel;
         let mut given = Vec::new();
         for (id, allocation) in execution.memory.allocations.into_iter().enumerate() {
@@ -113,7 +125,7 @@ impl<'r> Execution<'r> {
                         continue;
                     };
                     let label = format!("window of {}", self.memory.allocations[array as usize].label);
-                    let buffer = self.fresh(&mut old, label, *space, *dtype, window.block);
+                    let buffer = self.fresh(&mut old, label, Origin::Window, *space, *dtype, window.block);
                     self.see(*slot, buffer);
                     let rank = self.memory.allocations[array as usize].dims.rank();
                     if rank != window.block.rank() {
@@ -132,7 +144,8 @@ impl<'r> Execution<'r> {
                     });
                 }
                 Parameter::Scratch { slot, dtype, dims, space } => {
-                    let id = self.fresh(&mut old, format!("scratch {scratch}"), *space, *dtype, *dims);
+                    let label = format!("scratch {scratch}");
+                    let id = self.fresh(&mut old, label, Origin::Scratch, *space, *dtype, *dims);
                     scratch += 1;
                     self.see(*slot, id);
                 }
@@ -157,12 +170,13 @@ impl<'r> Execution<'r> {
         &mut self,
         old: &mut Old,
         label: String,
+        origin: Origin,
         space: MemorySpace,
         dtype: DType,
         dims: Dims,
     ) -> AllocationId {
         let buffers = old.next().unwrap_or_default();
-        self.memory.add(Allocation::undefined(label, space, dtype, dims, true, buffers))
+        self.memory.add(Allocation::undefined(label, origin, space, dtype, dims, true, buffers))
     }
 
     fn operand(
@@ -207,7 +221,7 @@ impl<'r> Execution<'r> {
                 expected: format!("{} {:?}", dtype.name(), dims.map(|dims| dims.as_slice().to_vec())),
             });
         };
-        Ok(self.fresh(old, label, space, dtype, given))
+        Ok(self.fresh(old, label, Origin::Output, space, dtype, given))
     }
 
     fn grid(&mut self, pipelined: &mut [Pipelined]) -> Result<(), Stop> {
@@ -252,6 +266,23 @@ impl<'r> Execution<'r> {
         else {
             return Ok(());
         };
+        self.moved(program, pipelined, window, *output).map_err(|stop| match stop {
+            Stop::Trap(trap) if trap.window => {
+                // An index map that only passes indices on has no op to name.
+                self.site = program.last_line(&window.transform.body).unwrap_or(u32::MAX);
+                Trap { allocation: Some(pipelined.array), ..*trap }.into()
+            }
+            other => other,
+        })
+    }
+
+    fn moved(
+        &mut self,
+        program: &Program,
+        pipelined: &mut Pipelined,
+        window: &Window,
+        output: bool,
+    ) -> Result<(), Stop> {
         let index = self.block_index(program, window)?;
         if pipelined.current.as_ref() == Some(&index) {
             return Ok(());
@@ -261,13 +292,13 @@ impl<'r> Execution<'r> {
         if pipelined.written.contains(&index) {
             let message = format!("block {index:?} of {label} is visited again after it was written back");
             let trap = Trap::new(FaultClass::OutputRevisited, message);
-            return Err(Trap { space: Some(MemorySpace::Hbm), indices: index, ..trap }.into());
+            return Err(Trap { indices: index, window: true, ..trap }.into());
         }
         let array = self.memory.allocations[pipelined.array as usize].dims;
         let Some((outside, inside)) = self.clip(pipelined, window, &index) else {
             let message = format!("block {index:?} of {label} {:?} lies outside", array.as_slice());
             let trap = Trap::new(FaultClass::OutOfBounds, message);
-            return Err(Trap { space: Some(MemorySpace::Hbm), indices: index, ..trap }.into());
+            return Err(Trap { indices: index, window: true, ..trap }.into());
         };
         self.memory.allocations[pipelined.buffer as usize].reset();
         if !output {
@@ -332,9 +363,9 @@ impl<'r> Execution<'r> {
             .map(|&slot| {
                 let index = self.scalar(slot);
                 if !index.is_defined() {
-                    return Err(
-                        Trap::new(FaultClass::UndefinedUse, "a window's block index is undefined").into()
-                    );
+                    let message = "a window's block index is undefined";
+                    let trap = Trap { window: true, ..Trap::new(FaultClass::UndefinedUse, message) };
+                    return Err(trap.into());
                 }
                 Ok(index.as_i64())
             })

@@ -12,7 +12,7 @@ use crate::program::{Inst, Kind, Slot};
 use crate::value::{Dims, Grid, Pool, Vector};
 
 use super::exec::{binary_mask, check_division, unary_mask};
-use super::{Cell, Execution};
+use super::{Cell, Execution, narrowing};
 
 /// The vector in a slot; a scalar counts as one of rank 0. A slot that holds neither would be our own bug and reads as an
 /// undefined zero.
@@ -33,24 +33,28 @@ impl Execution<'_> {
         self.set(out, Cell::Vector(vector));
     }
 
-    pub(super) fn vector_unary(&mut self, out: Slot, steps: &[Unary], a: Slot) {
+    pub(super) fn vector_unary(&mut self, out: Slot, steps: &[Unary], a: Slot) -> Result<(), Stop> {
         let (arithmetic, pool) = (&self.policy.arithmetic, &mut *self.pool);
         let a = of(self.cells, a);
         let mut steps = steps.iter();
         let Some(&first) = steps.next() else {
             let same = a.into_owned();
-            return self.put(out, same);
+            self.put(out, same);
+            return Ok(());
         };
-        let apply = |step: Unary, vector: &Vector, pool: &mut Pool| Vector {
-            lanes: arithmetic.unary_grid(step, &vector.lanes, pool),
-            undefined: vector.undefined.as_ref().map(|masks| masks.map(pool, |mask| unary_mask(step, mask))),
+        let apply = |step: Unary, vector: &Vector, pool: &mut Pool| -> Result<Vector, Trap> {
+            narrowing::check(step, &vector.lanes, vector.undefined.as_ref(), pool)?;
+            let undefined =
+                vector.undefined.as_ref().map(|masks| masks.map(pool, |mask| unary_mask(step, mask)));
+            Ok(Vector { lanes: arithmetic.unary_grid(step, &vector.lanes, pool), undefined })
         };
-        let mut vector = apply(first, &a, pool);
+        let mut vector = apply(first, &a, pool)?;
         for &step in steps {
-            let next = apply(step, &vector, pool);
+            let next = apply(step, &vector, pool)?;
             std::mem::replace(&mut vector, next).recycle(pool);
         }
         self.put(out, vector);
+        Ok(())
     }
 
     pub(super) fn vector_binary(
@@ -65,12 +69,13 @@ impl Execution<'_> {
         let pool = &mut *self.pool;
         if matches!(op, Binary::DivSI | Binary::RemSI) && a.undefined.is_none() && b.undefined.is_none() {
             let bad = a.lanes.zip(&b.lanes, pool, |a, b| u32::from(check_division(a, b).is_err()));
-            if bad.lanes.iter().any(|&lane| lane != 0) {
-                return Err(Trap::new(
-                    crate::FaultClass::Arithmetic,
-                    "a lane's division by zero or overflow",
-                )
-                .into());
+            if let Some(first) = bad.lanes.iter().position(|&lane| lane != 0) {
+                let [x, y] = [&a, &b].map(|vector| vector.lanes.expand(&bad.dims, pool).lanes[first]);
+                if let Err(trap) = check_division(x, y) {
+                    let indices = bad.dims.indices(first);
+                    let message = format!("lane {indices:?}: {}", trap.message);
+                    return Err(Trap { message, indices, ..trap }.into());
+                }
             }
             pool.give(bad.lanes);
         }
@@ -85,6 +90,7 @@ impl Execution<'_> {
             }),
         };
         if let Some(then) = then {
+            narrowing::check(then, &lanes, undefined.as_ref(), pool)?;
             let rounded = then.grid(pool, &lanes);
             pool.give(std::mem::replace(&mut lanes, rounded).lanes);
             undefined = undefined.map(|masks| masks.map(pool, |mask| unary_mask(then, mask)));

@@ -3,7 +3,7 @@
 //! Invariant: every byte that an op reads or writes passes `checked`, which faults on a complaint (undefined index, out
 //! of bounds) or a copy in flight. Loading undefined memory is no fault: definedness travels with the lanes.
 
-use crate::fault::{FaultClass, Trap};
+use crate::fault::{FaultClass, INDEX_APPLIED, Trap};
 use crate::value::{Dims, Grid, MAX_RANK, Pool, Row, Rows, Scalar, Vector};
 
 use super::allocation::Allocation;
@@ -69,7 +69,8 @@ impl<'r> Memory<'r> {
                 (FaultClass::UndefinedUse, Vec::new(), message, *site)
             }
         };
-        Trap { space: Some(allocation.space), indices, other: Some(site), ..Trap::new(class, message) }
+        let other = Some((INDEX_APPLIED, site));
+        Trap { allocation: Some(view.allocation), indices, other, ..Trap::new(class, message) }
     }
 
     /// Checks a load whose result nobody uses.

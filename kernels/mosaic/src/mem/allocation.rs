@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use countersign_dtype::{Array, DType};
 
+use crate::fault::{Origin, Place};
 use crate::ir::MemorySpace;
 use crate::value::Dims;
 
@@ -17,6 +18,7 @@ use super::view::View;
 pub(crate) struct Allocation<'r> {
     /// What a person should call it: `kv_pages`, `scratch 0`, `window of output 0`.
     pub(crate) label: String,
+    pub(crate) origin: Origin,
     pub(crate) space: MemorySpace,
     pub(crate) dtype: DType,
     pub(crate) dims: Dims,
@@ -56,6 +58,7 @@ impl<'r> Allocation<'r> {
     /// Undefined memory, whose bytes hold whatever `buffers` held before; with `tracked` off all of it counts as defined.
     pub(crate) fn undefined(
         label: String,
+        origin: Origin,
         space: MemorySpace,
         dtype: DType,
         dims: Dims,
@@ -72,7 +75,7 @@ impl<'r> Allocation<'r> {
             bytes.fill(0);
             Shadow::Off
         };
-        Allocation { label, space, dtype, dims, bytes: Bytes::Own(bytes), shadow, counts: Vec::new() }
+        Allocation { label, origin, space, dtype, dims, bytes: Bytes::Own(bytes), shadow, counts: Vec::new() }
     }
 
     /// An operand: `undefined` are element ranges that nobody may rely on.
@@ -86,19 +89,32 @@ impl<'r> Allocation<'r> {
     ) -> Allocation<'r> {
         let shadow = if tracked { Shadow::Lent(undefined) } else { Shadow::Off };
         let bytes = Bytes::Lent(&array.bytes);
-        Allocation { label, space, dtype: array.dtype, dims, bytes, shadow, counts: Vec::new() }
+        let origin = Origin::Operand;
+        Allocation { label, origin, space, dtype: array.dtype, dims, bytes, shadow, counts: Vec::new() }
     }
 
     /// Semaphores at zero.
     pub(crate) fn semaphores(label: String, dims: Dims) -> Allocation<'r> {
         Allocation {
             label,
+            origin: Origin::Scratch,
             space: MemorySpace::Semaphore,
             dtype: DType::I32,
             dims,
             bytes: Bytes::Lent(&[]),
             shadow: Shadow::Off,
             counts: vec![0; dims.len()],
+        }
+    }
+
+    /// As a fault names it.
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            label: self.label.clone(),
+            origin: self.origin,
+            dtype: (self.space != MemorySpace::Semaphore).then_some(self.dtype),
+            shape: self.dims.as_slice().iter().map(|&extent| extent as usize).collect(),
+            space: self.space,
         }
     }
 

@@ -67,10 +67,13 @@ impl Copies {
                 Access::Read => "reads",
                 Access::Write => "writes",
             };
-            let message = format!("{verb} {}, which a copy in flight {role}", allocation.label);
+            let label = |view: &View| &allocations[view.allocation as usize].label;
+            let (from, to) = (label(&copy.source), label(&copy.target));
+            let message =
+                format!("{verb} {}, which a copy in flight from {from} to {to} {role}", allocation.label);
             return Err(Trap {
-                space: Some(allocation.space),
-                other: Some(copy.site),
+                allocation: Some(hit.allocation),
+                other: Some(("the copy in flight was started", copy.site)),
                 ..Trap::new(FaultClass::Race, message)
             });
         }
@@ -143,7 +146,7 @@ impl Memory<'_> {
                     key.1
                 );
                 return Err(Trap {
-                    space: Some(self.of(semaphore).space),
+                    allocation: Some(semaphore.allocation),
                     indices: vec![key.1],
                     ..Trap::new(FaultClass::Deadlock, message)
                 });
@@ -172,16 +175,17 @@ impl Memory<'_> {
                 target.label
             );
             let trap = Trap::new(FaultClass::Residue, message);
-            return Err((Trap { space: Some(target.space), ..trap }, Some(copy.site)));
+            return Err((Trap { allocation: Some(copy.target.allocation), ..trap }, Some(copy.site)));
         }
-        for allocation in &self.allocations {
+        for (id, allocation) in self.allocations.iter().enumerate() {
             if let Some(at) = allocation.counts.iter().position(|&count| count != 0) {
                 let message = format!(
                     "{}[{at}] holds {} bytes at the kernel's end",
                     allocation.label, allocation.counts[at]
                 );
                 let trap = Trap::new(FaultClass::Residue, message);
-                return Err((Trap { space: Some(allocation.space), indices: vec![at as i64], ..trap }, None));
+                let allocation = Some(id as u32);
+                return Err((Trap { allocation, indices: vec![at as i64], ..trap }, None));
             }
         }
         Ok(())

@@ -63,6 +63,13 @@ use super::functions;
 use crate::simd;
 use crate::value::{Grid, Pool};
 
+impl Unary {
+    /// Whether the machine must look at the operand first: a lane that doesn't survive is a fault.
+    pub(crate) fn is_checked(self) -> bool {
+        matches!(self, Unary::Fit16 | Unary::Fit8 | Unary::Fit4)
+    }
+}
+
 unary_ops! {
     Exp => |a| functions::exp(f(a)).to_bits(),
     Tanh => |a| functions::tanh(f(a)).to_bits(),
@@ -76,6 +83,10 @@ unary_ops! {
     Wrap8 => |a: u32| a as i8 as i32 as u32,
     Wrap4 => |a: u32| (((a << 28) as i32) >> 28) as u32,
     Wrap1 => |a: u32| a & 1,
+    /// The same as `Wrap…` where the value fits; the machine faults where it doesn't (`program::narrowing`).
+    Fit16 => |a: u32| a as i16 as i32 as u32,
+    Fit8 => |a: u32| a as i8 as i32 as u32,
+    Fit4 => |a: u32| (((a << 28) as i32) >> 28) as u32,
     /// Keeps the low 16, 8, 4 bits, zero-extended (`arith.extui`).
     Zero16 => |a: u32| a & 0xFFFF,
     Zero8 => |a: u32| a & 0xFF,

@@ -136,6 +136,7 @@ pub(crate) enum Kind {
         source: Slot,
         target: Slot,
         semaphore: Slot,
+        point: u32,
     },
     Wait {
         semaphore: Slot,
@@ -232,7 +233,7 @@ impl Kind {
                 indices.iter().copied().for_each(&mut f);
                 mask.iter().copied().for_each(f);
             }
-            Kind::Enqueue { source, target, semaphore } => {
+            Kind::Enqueue { source, target, semaphore, .. } => {
                 [*source, *target, *semaphore].into_iter().for_each(f)
             }
             Kind::Wait { semaphore, target } => [*semaphore, *target].into_iter().for_each(f),
@@ -274,7 +275,7 @@ impl Kind {
                 indices.iter_mut().for_each(&mut f);
                 mask.iter_mut().for_each(f);
             }
-            Kind::Enqueue { source, target, semaphore } => {
+            Kind::Enqueue { source, target, semaphore, .. } => {
                 [source, target, semaphore].into_iter().for_each(f)
             }
             Kind::Wait { semaphore, target } => [semaphore, target].into_iter().for_each(f),
@@ -305,7 +306,6 @@ impl Kind {
         match self {
             Kind::ScalarConstant(_)
             | Kind::VectorConstant(_)
-            | Kind::Unary { .. }
             | Kind::Select { .. }
             | Kind::Iota { .. }
             | Kind::Broadcast { .. }
@@ -318,8 +318,11 @@ impl Kind {
             | Kind::MemReshape { .. }
             | Kind::MemBitcast { .. }
             | Kind::Nop => true,
-            // Division can fault.
-            Kind::Binary { op, .. } => !matches!(op, Binary::DivSI | Binary::RemSI),
+            // Division can fault, and so can a checked narrowing.
+            Kind::Unary { steps, .. } => !steps.iter().any(|step| step.is_checked()),
+            Kind::Binary { op, then, .. } => {
+                !matches!(op, Binary::DivSI | Binary::RemSI) && !then.is_some_and(Unary::is_checked)
+            }
             Kind::ScalarLoad { .. }
             | Kind::ScalarStore { .. }
             | Kind::Load { .. }

@@ -15,7 +15,9 @@ use super::read::{
 };
 use super::scope::{Scope, is_terminator, regions};
 use super::window::{Parameter, Transform, Window};
-use super::{CoverageKind, CoveragePoint, Program, Reach, Site, lifetime, reach, static_dims, verify};
+use super::{
+    CoverageKind, CoveragePoint, Program, Reach, Site, lifetime, narrowing, reach, static_dims, verify,
+};
 
 /// Something in a module that we don't know how to execute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,6 +184,14 @@ impl<'m> Context<'m> {
         let mut body = self.block(region).0;
         let slots = self.module.values as usize + 1;
         lifetime::finish(&mut body, slots);
+        let mut positions: Vec<Slot> = grid_slots;
+        let grid_slots = positions.clone();
+        let mut transforms: Vec<&mut Block> = Vec::new();
+        for transform in parameters.iter_mut().filter_map(Parameter::transform_mut) {
+            positions.extend(&transform.grid_slots);
+            transforms.push(&mut transform.body);
+        }
+        narrowing::mark(&mut body, &mut transforms, &positions, slots);
         let last = region.ops.last().filter(|op| op.name == "func.return");
         let returns: Lowered<Vec<Dims>> =
             last.map_or(Ok(Vec::new()), |op| op.operand_types.iter().map(shape).collect());
@@ -552,7 +562,9 @@ impl<'m> Context<'m> {
                 if (&source.shape, source.element) != (&target.shape, target.element) {
                     return Err("source and target of different shape or type".into());
                 }
-                Ok(Kind::Enqueue { source: a()?, target: operand(op, 1)?, semaphore: operand(op, 2)? })
+                let (source, target, semaphore) = (a()?, operand(op, 1)?, operand(op, 2)?);
+                let point = self.points(site, CoverageKind::OF_COPY);
+                Ok(Kind::Enqueue { source, target, semaphore, point })
             }
             Special::WaitDma2 => {
                 let [1, 1, 1, 0, 0] = segments::<5>(op)? else { return Err("a remote copy".into()) };

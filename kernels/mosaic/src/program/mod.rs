@@ -4,20 +4,24 @@
 //! A program is immutable and shared between threads.
 
 mod corrupt;
+mod coverage;
+mod footprint;
 mod inst;
 mod lifetime;
 mod lower;
+mod narrowing;
 mod optimize;
 mod read;
 mod scope;
 mod verify;
 mod window;
 
-use std::ops::Range;
-
 use crate::ir::{Frame, MemRefType};
 use crate::value::Dims;
 
+pub use coverage::{CopyPlace, CopyStep, Coverage, CoverageKind, CoveragePoint, LineHits};
+pub(crate) use coverage::{Reach, reach};
+pub use footprint::Footprint;
 pub(crate) use inst::{Block, Constant, Inst, Kind, Matmul, Reduction, SharedVector, Slot};
 pub use lower::{LowerError, Unsupported};
 pub(crate) use window::{Parameter, Window};
@@ -31,26 +35,6 @@ pub struct Site {
     pub stack: Vec<Frame>,
     /// Line of the op in the module's text, from 1.
     pub line: u32,
-}
-
-/// What a coverage point stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CoverageKind {
-    /// `scf.if` took this side.
-    Branch(bool),
-    /// A loop ran this often at one entry: 0, 1, 2, or 3 for more.
-    Trips(u8),
-    /// A masked store with no lane, some lanes, all lanes.
-    Mask(u8),
-}
-
-/// One thing that an execution can reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CoveragePoint {
-    /// Index into [`Program::sites`].
-    pub site: u32,
-    /// What happened there.
-    pub kind: CoverageKind,
 }
 
 /// A lowered module, ready to run.
@@ -75,32 +59,6 @@ pub struct Program {
     pub(crate) reach: Vec<(u32, Reach)>,
 }
 
-/// When a block is entered: where its branch or loop says so.
-#[derive(Debug, Clone)]
-pub(crate) enum Reach {
-    Always,
-    /// Where any of these coverage points was hit.
-    Any(Range<u32>),
-}
-
-/// The instructions of a block, nested ones included, each with when it is reached.
-pub(crate) fn reach(block: &Block, reached: &Reach, out: &mut Vec<(u32, Reach)>) {
-    for inst in &block.insts {
-        out.push((inst.site, reached.clone()));
-        match &inst.kind {
-            Kind::If { then, otherwise, point, .. } => {
-                reach(then, &Reach::Any(*point..point + 1), out);
-                reach(otherwise, &Reach::Any(point + 1..point + 2), out);
-            }
-            Kind::While { before, after, point, .. } => {
-                reach(before, &Reach::Any(*point..point + 4), out);
-                reach(after, &Reach::Any(point + 1..point + 4), out);
-            }
-            _ => {}
-        }
-    }
-}
-
 impl Program {
     /// Number of ops, nested ones included: the unit of fuel is one executed op.
     pub fn op_count(&self) -> u64 {
@@ -117,17 +75,10 @@ impl Program {
         &self.sites
     }
 
-    /// Which of the ops that are executed at all lie in a block that was entered, given coverage bits: pairs of site and
-    /// whether it was reached, in the order of execution. A block is entered where its branch or loop says so.
-    pub fn reached(&self, coverage: &[u64]) -> Vec<(u32, bool)> {
-        let hit =
-            |point: u32| coverage.get(point as usize / 64).is_some_and(|word| word >> (point % 64) & 1 == 1);
-        let ran = coverage.iter().any(|&word| word != 0);
-        let reached = |reach: &Reach| match reach {
-            Reach::Always => ran,
-            Reach::Any(points) => points.clone().any(hit),
-        };
-        self.reach.iter().map(|(site, reach)| (*site, reached(reach))).collect()
+    /// Site of the last op of `block` whose place in the source is known.
+    pub(crate) fn last_line(&self, block: &Block) -> Option<u32> {
+        let has_line = |site: &u32| self.sites.get(*site as usize).is_some_and(|site| !site.stack.is_empty());
+        block.insts.iter().rev().map(|inst| inst.site).find(has_line)
     }
 
     /// Number of grid steps.

@@ -51,6 +51,22 @@ impl Parameter {
         matches!(self, Parameter::Prefetch { .. } | Parameter::Array { output: false, .. })
     }
 
+    /// The index map of a pipelined array.
+    pub(crate) fn transform(&self) -> Option<&Transform> {
+        match self {
+            Parameter::Array { window: Some(window), .. } => Some(&window.transform),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn transform_mut(&mut self) -> Option<&mut Transform> {
+        match self {
+            Parameter::Array { window: Some(window), .. } => Some(&mut window.transform),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_output(&self) -> bool {
         matches!(self, Parameter::Array { output: true, .. })
     }

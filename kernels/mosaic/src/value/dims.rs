@@ -51,6 +51,17 @@ impl Dims {
         self.as_slice().iter().map(|&extent| extent as usize).product()
     }
 
+    /// Indices of the element at `offset`, row-major.
+    pub(crate) fn indices(&self, offset: usize) -> Vec<i64> {
+        let mut indices = vec![0; self.rank()];
+        let mut rest = offset;
+        for (index, &extent) in indices.iter_mut().zip(self.as_slice()).rev() {
+            *index = (rest % extent as usize) as i64;
+            rest /= extent as usize;
+        }
+        indices
+    }
+
     /// Extent of the last dimension; 1 for rank 0.
     pub(crate) fn last(&self) -> usize {
         self.as_slice().last().map_or(1, |&extent| extent as usize)

@@ -67,11 +67,12 @@ fn copied(kind: &Kind) -> Option<Slot> {
     }
 }
 
-/// Views keep the site that a complaint names; of two equal divisions only the first can fault.
+/// Views keep the site that a complaint names; of two equal divisions or narrowings only the first can fault.
 fn is_mergeable(kind: &Kind) -> bool {
     let is_view = matches!(
         kind,
         Kind::MemSlice { .. } | Kind::MemSqueeze { .. } | Kind::MemReshape { .. } | Kind::MemBitcast { .. }
     );
-    (kind.is_pure() && !is_view && !matches!(kind, Kind::Nop)) || matches!(kind, Kind::Binary { .. })
+    (kind.is_pure() && !is_view && !matches!(kind, Kind::Nop))
+        || matches!(kind, Kind::Unary { .. } | Kind::Binary { .. })
 }

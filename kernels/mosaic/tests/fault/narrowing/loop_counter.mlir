@@ -1,0 +1,32 @@
+// An int8 counter that passes 127.
+// operand lens: i32 2 = 9 0
+// operand pages: f32 4x8 = count
+// output: f32 2x8
+"func.func"() ({
+  ^bb0(%i: i32, %lens: memref<2xi32, #tpu.memory_space<smem>>, %pages: memref<4x8xf32, #tpu.memory_space<any>>, %out: memref<1x8xf32, #tpu.memory_space<vmem>>, %buf: memref<1x8xf32, #tpu.memory_space<vmem>>, %other: memref<1x8xf32, #tpu.memory_space<vmem>>, %sems: memref<2x!tpu.dma_semaphore, #tpu.memory_space<semaphore_mem>>):
+  %c0 = "arith.constant"() {value = 0 : index} : () -> index
+  %c1 = "arith.constant"() {value = 1 : index} : () -> index
+  %zero = "arith.constant"() {value = 0 : i32} : () -> i32
+  %one = "arith.constant"() {value = 1 : i32} : () -> i32
+  %start = "arith.constant"() {value = 120 : i8} : () -> i8
+  %end = "arith.constant"() {value = 126 : i8} : () -> i8
+  %step = "arith.constant"() {value = 9 : i8} : () -> i8
+  %last = "scf.while"(%start) ({
+    ^bb0(%a: i8):
+    %more = "arith.cmpi"(%a, %end) {predicate = 2 : i64} : (i8, i8) -> i1 loc(callsite("kernel"("kernel.py":11:4) at "main"("main.py":3:0)))
+    "scf.condition"(%more, %a) : (i1, i8) -> ()
+  }, {
+    ^bb0(%a: i8):
+    %n = "memref.load"(%lens, %c0) : (memref<2xi32, #tpu.memory_space<smem>>, index) -> i32 loc(callsite("kernel"("kernel.py":12:4) at "main"("main.py":3:0)))
+    %by = "arith.trunci"(%n) : (i32) -> i8 loc(callsite("kernel"("kernel.py":13:4) at "main"("main.py":3:0)))
+    %next = "arith.addi"(%a, %by) : (i8, i8) -> i8 loc(callsite("kernel"("kernel.py":14:4) at "main"("main.py":3:0)))
+    "scf.yield"(%next) : (i8) -> ()
+  }) : (i8) -> i8 loc(callsite("kernel"("kernel.py":15:4) at "main"("main.py":3:0)))
+  "func.return"() : () -> ()
+}) {iteration_bounds = array<i64: 1>, scalar_prefetch = 1 : i64, scratch_operands = 3 : i64, sym_name = "kernel", window_params = [{}, {transform_indices = @block, window_bounds = array<i64: 1, 8>}]} : () -> ()
+"func.func"() ({
+  ^bb0(%i: i32, %lens: memref<2xi32, #tpu.memory_space<smem>>):
+  %nought = "arith.constant"() {value = 0 : i32} : () -> i32
+  %block = "arith.addi"(%i, %nought) : (i32, i32) -> i32 loc("block"("kernel.py":5:0))
+  "func.return"(%block, %nought) : (i32, i32) -> ()
+}) {sym_name = "block"} : () -> ()
