@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use countersign_dtype::{Array, DType};
 use countersign_mosaic::{
-    DmaOrder, End, ErrorSign, Fault, Machine, Operand, OutputSpec, Program, Trace, trace,
+    DmaOrder, End, ErrorSign, Fault, Machine, Operand, OutputSpec, Program, Sanitizers, Trace, trace,
 };
 use countersign_reference::Batch;
 
@@ -28,12 +28,20 @@ pub struct Policy {
     pub dma: DmaOrder,
     /// Whether kept batches are run under other orders too, which must change nothing.
     pub orders: bool,
+    /// Which of the VM's checks are on.
+    pub sanitizers: Sanitizers,
 }
 
 impl Policy {
     /// Late copies, and errors of either sign.
     pub fn of(profile: &'static DeviceProfile) -> Policy {
-        Policy { profile, errors: ErrorSign::Hashed(0), dma: DmaOrder::Late, orders: false }
+        Policy {
+            profile,
+            errors: ErrorSign::Hashed(0),
+            dma: DmaOrder::Late,
+            orders: false,
+            sanitizers: Sanitizers::default(),
+        }
     }
 }
 
@@ -150,7 +158,7 @@ impl VmEngine {
     fn policy(&self, batch: &Batch, policy: &Policy) -> countersign_mosaic::Policy {
         let fuel = bind::fuel(&self.variant, &batch.metadata, self.plain.op_count());
         let arithmetic = policy.profile.arithmetic(policy.errors);
-        countersign_mosaic::Policy { dma: policy.dma, arithmetic, fuel }
+        countersign_mosaic::Policy { dma: policy.dma, arithmetic, fuel, sanitizers: policy.sanitizers }
     }
 }
 

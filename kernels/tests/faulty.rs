@@ -111,7 +111,7 @@ fn run(text: &str, lengths: [i32; ROWS], undefined: &[Range<usize>], dma: DmaOrd
         Operand { label: "pages", array: &pages, undefined: &[] },
     ];
     let output = OutputSpec { dtype: DType::F32, shape: vec![ROWS, TOKENS, LANES] };
-    let policy = Policy { dma, arithmetic: Arithmetic::default(), fuel: 1_000_000 };
+    let policy = Policy { dma, arithmetic: Arithmetic::default(), fuel: 1_000_000, ..Policy::default() };
     Machine::new(Arc::new(program)).run(&operands, &[output], &policy).unwrap()
 }
 

@@ -287,7 +287,7 @@ impl Exported {
         let mut first: Option<Vec<Array>> = None;
         for machine in &mut self.machines {
             for dma in [DmaOrder::Late, DmaOrder::Eager, DmaOrder::Seeded(1)] {
-                let policy = Policy { dma, arithmetic, fuel: 1_000_000 };
+                let policy = Policy { dma, arithmetic, fuel: 1_000_000, ..Policy::default() };
                 let run = machine.run(&operands, &outputs, &policy).map_err(|error| error.to_string())?;
                 if run.end != End::Finished {
                     return Err(format!("{:?}", run.end));

@@ -16,7 +16,8 @@ mod value;
 
 pub use fault::{Fault, FaultClass, Origin, OtherSite, Place};
 pub use machine::{
-    BindError, End, Machine, Operand, Output, OutputSpec, Policy, Returned, Run, Step, Trace, trace,
+    BindError, End, Machine, Operand, Output, OutputSpec, Policy, Returned, Run, Sanitizers, Step, Trace,
+    trace,
 };
 pub use mem::DmaOrder;
 pub use op::known_ops;

@@ -47,7 +47,8 @@ fn covered(rows: &[i32]) -> Coverage {
         Operand { label: "rows", array: &rows, undefined: &[] },
         Operand { label: "pages", array: &pages, undefined: &[] },
     ];
-    let policy = Policy { dma: DmaOrder::Late, arithmetic: Arithmetic::default(), fuel: 1000 };
+    let policy =
+        Policy { dma: DmaOrder::Late, arithmetic: Arithmetic::default(), fuel: 1000, ..Policy::default() };
     let mut machine = Machine::new(Arc::clone(&program));
     let output = OutputSpec { dtype: DType::F32, shape: vec![1, 8] };
     assert_eq!(machine.run(&operands, &[output], &policy).unwrap().end, End::Finished);

@@ -111,7 +111,7 @@ fn outcome(text: &str) -> Result<Option<(FaultClass, String)>, String> {
     let mut optimized = Machine::new(Arc::new(program.clone().optimized()));
     let mut ends = Vec::new();
     for dma in ORDERS {
-        let policy = Policy { dma, arithmetic: Arithmetic::default(), fuel: 10_000 };
+        let policy = Policy { dma, arithmetic: Arithmetic::default(), fuel: 10_000, ..Policy::default() };
         let run = machine.run(&operands, &outputs, &policy).map_err(|error| error.to_string())?;
         let same = optimized.run(&operands, &outputs, &policy).map_err(|error| error.to_string())?;
         if (&same.end, &same.outputs) != (&run.end, &run.outputs) {
@@ -238,7 +238,8 @@ fn a_loop_without_end_runs_out_of_fuel() {
     let program = Program::lower(&parse(&text).unwrap(), 0).unwrap();
     let array = Array::from_i32(&[2], &[1, 1]);
     let operand = Operand { label: "n", array: &array, undefined: &[] };
-    let policy = Policy { dma: DmaOrder::Late, arithmetic: Arithmetic::default(), fuel: 1000 };
+    let policy =
+        Policy { dma: DmaOrder::Late, arithmetic: Arithmetic::default(), fuel: 1000, ..Policy::default() };
     let run = Machine::new(Arc::new(program)).run(&[operand], &[], &policy).unwrap();
     assert_eq!(run.end, End::OutOfFuel);
 }

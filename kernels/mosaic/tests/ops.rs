@@ -250,7 +250,7 @@ fn compare(case: &Case, returned: &[Returned]) -> Result<(), String> {
 
 /// One run of a case.
 fn execute(case: &Case, machine: &mut Machine, operands: &[Operand], dma: DmaOrder) -> Result<(), String> {
-    let policy = Policy { dma, arithmetic: case.arithmetic, fuel: 100_000 };
+    let policy = Policy { dma, arithmetic: case.arithmetic, fuel: 100_000, ..Policy::default() };
     let run = machine.run(operands, &[], &policy).map_err(|error| error.to_string())?;
     match (&run.end, &case.fault) {
         (End::Finished, None) if !case.out_of_fuel => compare(case, &machine.returned()),

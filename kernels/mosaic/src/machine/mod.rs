@@ -8,10 +8,12 @@ mod exec;
 mod fold;
 mod narrowing;
 mod pipeline;
+mod sanitizers;
 mod trace;
 mod vector;
 
 pub(crate) use fold::Folder;
+pub use sanitizers::Sanitizers;
 pub use trace::{Step, Trace, trace};
 
 use std::collections::BTreeMap;
@@ -55,6 +57,8 @@ pub struct Policy {
     pub arithmetic: Arithmetic,
     /// Ops that may be executed before the run counts as a hang.
     pub fuel: u64,
+    /// Which checks are on.
+    pub sanitizers: Sanitizers,
 }
 
 /// An output and its undefined elements.
@@ -213,7 +217,7 @@ impl<'r> Execution<'r> {
         coverage: &'r mut [u64],
         policy: &'r Policy,
     ) -> Execution<'r> {
-        let memory = Memory::new(policy.dma);
+        let memory = Memory::new(policy.dma, policy.sanitizers.races);
         let (fuel, grid, copied, site) = (policy.fuel, Vec::new(), BTreeMap::new(), 0);
         Execution { program, cells, pool, coverage, memory, policy, fuel, grid, copied, site }
     }

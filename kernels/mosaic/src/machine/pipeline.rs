@@ -176,7 +176,8 @@ impl<'r> Execution<'r> {
         dims: Dims,
     ) -> AllocationId {
         let buffers = old.next().unwrap_or_default();
-        self.memory.add(Allocation::undefined(label, origin, space, dtype, dims, true, buffers))
+        let tracked = self.policy.sanitizers.definedness;
+        self.memory.add(Allocation::undefined(label, origin, space, dtype, dims, tracked, buffers))
     }
 
     fn operand(
@@ -200,7 +201,8 @@ impl<'r> Execution<'r> {
         };
         old.next();
         let (label, array) = (operand.label.to_owned(), operand.array);
-        Ok(self.memory.add(Allocation::lent(label, space, given, array, operand.undefined, true)))
+        let tracked = self.policy.sanitizers.definedness;
+        Ok(self.memory.add(Allocation::lent(label, space, given, array, operand.undefined, tracked)))
     }
 
     fn result(

@@ -26,9 +26,9 @@ pub(super) enum Access {
 }
 
 impl<'r> Memory<'r> {
-    /// Memory without allocations.
-    pub(crate) fn new(order: DmaOrder) -> Memory<'r> {
-        Memory { allocations: Vec::new(), copies: Copies::new(order) }
+    /// Memory without allocations; `races` says whether accesses are checked against copies in flight.
+    pub(crate) fn new(order: DmaOrder, races: bool) -> Memory<'r> {
+        Memory { allocations: Vec::new(), copies: Copies::new(order, races) }
     }
 
     pub(crate) fn add(&mut self, allocation: Allocation<'r>) -> AllocationId {

@@ -225,11 +225,12 @@ impl<'r> Allocation<'r> {
         };
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let mut at = 0;
-        for run in shadow.chunk_by(|a, b| a == b) {
-            if run[0] != 0 {
-                ranges.push(at..at + run.len());
+        while at < shadow.len() {
+            let run = same_run(&shadow[at..]);
+            if shadow[at] != 0 {
+                ranges.push(at..at + run);
             }
-            at += run.len();
+            at += run;
         }
         ranges
     }
@@ -256,4 +257,13 @@ impl<'r> Allocation<'r> {
             Bytes::Lent(_) => Buffers::default(),
         }
     }
+}
+
+/// How many of the first bytes are the same, at least one of a slice that isn't empty; by whole chunks where it goes.
+fn same_run(bytes: &[u8]) -> usize {
+    let first = bytes.first().copied().unwrap_or_default();
+    let chunks = bytes.as_chunks::<64>().0;
+    let same = |chunk: &&[u8; 64]| chunk.iter().fold(0, |seen, &byte| seen | (byte ^ first)) == 0;
+    let whole = 64 * chunks.iter().take_while(same).count();
+    whole + bytes[whole..].iter().take_while(|&&byte| byte == first).count()
 }

@@ -35,12 +35,14 @@ struct Copy {
 pub(crate) struct Copies {
     pending: Vec<Copy>,
     order: DmaOrder,
+    /// Whether accesses are checked.
+    races: bool,
     draws: u64,
 }
 
 impl Copies {
-    pub(super) fn new(order: DmaOrder) -> Copies {
-        Copies { pending: Vec::new(), order, draws: 0 }
+    pub(super) fn new(order: DmaOrder, races: bool) -> Copies {
+        Copies { pending: Vec::new(), order, races, draws: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -54,7 +56,8 @@ impl Copies {
         access: Access,
         allocations: &[Allocation<'_>],
     ) -> Result<(), Trap> {
-        for copy in &self.pending {
+        let pending = if self.races { self.pending.as_slice() } else { &[] };
+        for copy in pending {
             let (hit, role) = if overlap(view, &copy.target) {
                 (&copy.target, "writes")
             } else if access == Access::Write && overlap(view, &copy.source) {

@@ -66,7 +66,7 @@ pub(crate) fn round_to_f8<const MANTISSA: u32>(lane: u32, smallest: u32, largest
     let rounded = if rounded > largest { beyond } else { rounded };
     let payload = size & kept;
     let quiet = if payload == 0x7f80_0000 { 0x7fc0_0000 } else { payload };
-    let nan = if beyond > 0x7f80_0000 { beyond } else { quiet };
+    let nan = if beyond > 0x7f80_0000 { beyond } else { quiet }; // of e4m3fn there is one
     sign | if size > 0x7f80_0000 { nan } else { rounded }
 }
 

@@ -76,7 +76,7 @@ unary_ops! {
     /// Rounds an f32 lane to bf16 (kept as f32 lane).
     RoundBf16 => |a| dtype::bf16_bits_to_f32(dtype::f32_to_bf16_bits(f(a))).to_bits(),
     RoundF16 => |a| dtype::f16_bits_to_f32(dtype::f32_to_f16_bits(f(a))).to_bits(),
-    RoundF8E4M3FN => |a| functions::round_to_f8::<3>(a, 0x3c80_0000, 0x43e0_0000, 0x7ff0_0000),
+    RoundF8E4M3FN => |a| functions::round_to_f8::<3>(a, 0x3c80_0000, 0x43e0_0000, 0x7fc0_0000),
     RoundF8E5M2 => |a| functions::round_to_f8::<2>(a, 0x3880_0000, 0x4760_0000, 0x7f80_0000),
     /// Keeps the low 16, 8, 4 bits, sign-extended.
     Wrap16 => |a: u32| a as i16 as i32 as u32,
