@@ -168,7 +168,7 @@ fn measure(arguments: &Arguments, run: &Run) -> Result<Bench, Stop> {
         }
         bench.variants.push(TimedVariant::new(name, cases));
     }
-    if let Some((position, case)) = subjects.probe() {
+    if let Some((position, case)) = subjects.probe()? {
         run.step("the interpreter's probe")?;
         let mut times = sides::time(&subjects, position, &case, parts)?;
         if let Some(worker) = &mut worker {

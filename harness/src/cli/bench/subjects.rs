@@ -25,7 +25,7 @@ pub(super) const SEED: u64 = 7;
 /// Generated cases of which the longest are taken: short ones measure only the set-up.
 pub(super) const DRAWN: u64 = 8;
 /// The batch that JAX's interpreter was first timed with: shapes, and (query tokens, kv length) of its sequences.
-pub(super) const PROBE: &str = "f32-q4-kv4,tokens=64,max_seqs=8,pages_per_seq=3,pages=32,sm_scale=1.0";
+pub(super) const PROBE: &str = "f32-q4-kv4,tokens=64,pages=32,max_seqs=8,pages_per_seq=3,sm_scale=1.0";
 const PROBE_SEQUENCES: [(i32, i32); 3] = [(5, 18), (1, 29), (20, 40)];
 
 /// Loaded variants, by what they are for.
@@ -96,9 +96,12 @@ impl Subjects {
     }
 
     /// The probe's position and case, unless only variants were asked for.
-    pub(super) fn probe(&self) -> Option<(usize, Case)> {
-        let position = self.probe.then(|| self.extra(PROBE).ok()).flatten()?;
-        Some((position, self.case(position, &PROBE_SEQUENCES)))
+    pub(super) fn probe(&self) -> Result<Option<(usize, Case)>, Failure> {
+        if !self.probe {
+            return Ok(None);
+        }
+        let position = self.extra(PROBE)?;
+        Ok(Some((position, self.case(position, &PROBE_SEQUENCES))))
     }
 
     /// Position of a variant of one's own.
@@ -132,6 +135,23 @@ impl Subjects {
             payload: Payload { pattern: Pattern::Normal.name().to_owned(), seed: SEED, patches: Vec::new() },
             checksum: None,
             statics: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign_kernels::catalogue::Catalogue;
+
+    use super::*;
+
+    /// Loaded variants are found by their names, which `custom` puts in an order of its own.
+    #[test]
+    fn variants_of_ones_own_are_named_as_they_are_written() {
+        let catalogue = Catalogue::builtin().unwrap();
+        let kernel = catalogue.kernel("jax-rpa").unwrap();
+        for text in growth::variants().into_iter().chain([PROBE.to_owned()]) {
+            assert_eq!(custom::variant(kernel, &text).unwrap().name, text);
         }
     }
 }
