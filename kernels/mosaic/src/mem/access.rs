@@ -93,33 +93,44 @@ impl<'r> Memory<'r> {
         } else {
             codec::read_packed(&stored, allocation.dtype, allocation.bytes(), lanes.slots());
         }
-        let undefined = allocation.any_undefined_in(view).then(|| self.load_shadow(view, pool));
+        let undefined = self.load_shadow(view, pool);
         Ok(Vector { lanes: Grid::new(stored.dims, lanes), undefined })
     }
 
-    fn load_shadow(&self, view: &View, pool: &mut Pool) -> Grid {
-        self.uniform_shadow(view, pool).unwrap_or_else(|| self.lane_shadow(view, pool))
+    /// The undefined bits of a view's lanes, if any.
+    fn load_shadow(&self, view: &View, pool: &mut Pool) -> Option<Grid> {
+        let allocation = self.of(view);
+        if allocation.is_defined() || !allocation.any_undefined_in(view) {
+            return None;
+        }
+        Some(self.uniform_shadow(view, pool).unwrap_or_else(|| self.lane_shadow(view, pool)))
     }
 
     /// Masks of a view whose rows are each defined or undefined as a whole, as the rows of a page are.
     fn uniform_shadow(&self, view: &View, pool: &mut Pool) -> Option<Grid> {
         let (rank, width) = (view.dims.rank(), view.dims.last());
-        if rank == 0 || view.pack != 1 || view.last_stride() != 1 {
+        if rank == 0 || view.last_stride() != 1 {
             return None;
         }
         let allocation = self.of(view);
-        let mask = widen_mask(view, u32::MAX >> (32 - allocation.dtype.bits()));
+        let part = u32::MAX >> (32 - allocation.dtype.bits());
         let mut dims = view.dims;
         dims.set(rank - 1, 1);
         let mut grid = pool.take(dims.len());
         let mut uniform = true;
         let mut masks = grid.slots().iter_mut();
         view.rows(|offset| {
-            let undefined = allocation.uniformly_undefined(offset as usize, width);
-            if let (Some(slot), Some(undefined)) = (masks.next(), undefined) {
-                *slot = if undefined { mask } else { 0 };
-            } else {
-                uniform = false;
+            let mut mask = 0;
+            for packed in 0..view.pack {
+                let first = offset as usize + packed * view.pack_stride as usize;
+                match allocation.uniformly_undefined(first, width) {
+                    Some(true) => mask |= part << (packed * allocation.dtype.bits() % 32),
+                    Some(false) => {}
+                    None => uniform = false,
+                }
+            }
+            if let Some(slot) = masks.next() {
+                *slot = widen_mask(view, mask);
             }
         });
         uniform.then(|| Grid::new(dims, grid))

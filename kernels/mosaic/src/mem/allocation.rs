@@ -11,6 +11,8 @@ use crate::fault::{Origin, Place};
 use crate::ir::MemorySpace;
 use crate::value::Dims;
 
+use crate::simd;
+
 use super::view::View;
 
 /// Memory of one operand, window, output or scratch buffer.
@@ -154,7 +156,13 @@ impl<'r> Allocation<'r> {
         (bytes, shadow)
     }
 
+    /// Whether nothing is undefined, as far as that is known without looking.
+    pub(crate) fn is_defined(&self) -> bool {
+        matches!(self.shadow, Shadow::Off | Shadow::Lent([]))
+    }
+
     /// Whether any of `count` elements from `first` on, `stride` apart, is undefined.
+    #[inline(always)]
     pub(crate) fn any_undefined(&self, first: usize, stride: usize, count: usize) -> bool {
         match &self.shadow {
             Shadow::Off => false,
@@ -167,7 +175,10 @@ impl<'r> Allocation<'r> {
                 let next = ranges.partition_point(|range| range.end <= first);
                 ranges.get(next).is_some_and(|range| range.start < first + count)
             }
-            Shadow::Lent(_) => (0..count).any(|i| self.any_undefined(first + i * stride, 1, 1)),
+            Shadow::Lent(ranges) => (0..count).any(|i| {
+                let element = first + i * stride;
+                ranges.iter().any(|range| range.contains(&element))
+            }),
         }
     }
 
@@ -186,17 +197,19 @@ impl<'r> Allocation<'r> {
 
     /// Whether any element that the view touches is undefined.
     pub(crate) fn any_undefined_in(&self, view: &View) -> bool {
-        if matches!(self.shadow, Shadow::Off | Shadow::Lent([])) {
-            return false;
-        }
         let (outer, run, stride) = view.runs();
         let mut any = false;
-        for packed in 0..view.pack {
-            let skip = packed * view.pack_stride as usize;
-            view.outer(outer, |offset| {
-                any = any || self.any_undefined(offset as usize + skip, stride, run);
-            });
-        }
+        simd::widest(
+            #[inline(always)]
+            || {
+                for packed in 0..view.pack {
+                    let skip = packed * view.pack_stride as usize;
+                    view.outer(outer, |offset| {
+                        any = any || self.any_undefined(offset as usize + skip, stride, run);
+                    });
+                }
+            },
+        );
         any
     }
 

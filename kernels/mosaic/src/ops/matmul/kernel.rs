@@ -13,12 +13,8 @@ pub(super) const COLUMNS: usize = 16;
 /// A register tile.
 type Tile = [[f32; COLUMNS]; ROWS];
 
-/// Sixteen columns of the right operand: those of depth k lie at `values[k * stride..]`.
-#[derive(Clone, Copy)]
-pub(super) struct Panel<'a> {
-    pub(super) values: &'a [f32],
-    pub(super) stride: usize,
-}
+/// Sixteen columns of the right operand, by depth.
+pub(super) type Panel = [[f32; COLUMNS]];
 
 /// `sums += rows * columns`: `rows` is `[rows, depth]`, `sums` is `[rows, width]`, both row-major; `buffer` holds a panel.
 #[inline(always)]
@@ -63,7 +59,7 @@ pub(super) fn product<const FLUSH: bool>(
     }
 }
 
-fn continue_chains<const FLUSH: bool>(tile: &mut Tile, lines: [&[f32]; ROWS], panel: Panel<'_>) {
+fn continue_chains<const FLUSH: bool>(tile: &mut Tile, lines: [&[f32]; ROWS], panel: &Panel) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
         // SAFETY: the two features that the function is compiled for were detected on this processor just above; it is
@@ -74,9 +70,8 @@ fn continue_chains<const FLUSH: bool>(tile: &mut Tile, lines: [&[f32]; ROWS], pa
     chains::<FLUSH>(tile, lines, panel);
 }
 
-fn chains<const FLUSH: bool>(tile: &mut Tile, lines: [&[f32]; ROWS], panel: Panel<'_>) {
-    for k in 0..lines[0].len() {
-        let right = &panel.values[k * panel.stride..][..COLUMNS];
+fn chains<const FLUSH: bool>(tile: &mut Tile, lines: [&[f32]; ROWS], panel: &Panel) {
+    for (k, right) in panel.iter().enumerate() {
         for (line, left) in tile.iter_mut().zip(lines) {
             for (sum, &right) in line.iter_mut().zip(right) {
                 let next = left[k].mul_add(right, *sum);
@@ -92,16 +87,14 @@ fn chains<const FLUSH: bool>(tile: &mut Tile, lines: [&[f32]; ROWS], panel: Pane
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::{COLUMNS, Panel, ROWS, Tile};
+    use super::{Panel, ROWS, Tile};
 
     #[target_feature(enable = "avx2,fma")]
-    pub(super) fn chains<const FLUSH: bool>(tile: &mut Tile, lines: [&[f32]; ROWS], panel: Panel<'_>) {
+    pub(super) fn chains<const FLUSH: bool>(tile: &mut Tile, lines: [&[f32]; ROWS], panel: &Panel) {
         let mut sums: [[__m256; 2]; ROWS] = bytemuck::cast(*tile);
         let [a, b, c, d] = lines;
-        let mut right = panel.values;
-        for (((a, b), c), d) in a.iter().zip(b).zip(c).zip(d) {
-            let Some(now) = right.first_chunk::<COLUMNS>() else { break };
-            let vectors: [__m256; 2] = bytemuck::cast(*now);
+        for ((((a, b), c), d), right) in a.iter().zip(b).zip(c).zip(d).zip(panel) {
+            let vectors: [__m256; 2] = bytemuck::cast(*right);
             for (line, &left) in sums.iter_mut().zip([a, b, c, d]) {
                 let left = _mm256_set1_ps(left);
                 for (sum, right) in line.iter_mut().zip(vectors) {
@@ -111,7 +104,6 @@ mod avx2 {
                     }
                 }
             }
-            right = right.get(panel.stride..).unwrap_or_default();
         }
         *tile = bytemuck::cast(sums);
     }

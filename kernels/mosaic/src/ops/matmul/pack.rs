@@ -91,15 +91,18 @@ impl<'a> Operand<'a> {
         COLUMNS * self.depth
     }
 
-    /// The [`COLUMNS`] lines from `first` on side by side, those past the last as zeros. `out` is used where they don't lie so.
+    /// The [`COLUMNS`] lines from `first` on side by side, those past the last as zeros, in `out`.
     #[inline(always)]
-    pub(super) fn panel<'b>(&'b self, first: usize, out: &'b mut [f32]) -> Panel<'b> {
+    pub(super) fn panel<'b>(&self, first: usize, out: &'b mut [f32]) -> &'b Panel {
         let count = COLUMNS.min(self.lines - first);
-        if self.line_stride == 1 && count == COLUMNS {
-            return Panel { values: &self.values()[first..], stride: self.step };
-        }
         let slots = out.as_chunks_mut::<COLUMNS>().0;
-        if self.step == 1 && self.line_stride != 0 {
+        if self.line_stride == 1 && self.step != 0 && count == COLUMNS {
+            for (slots, row) in slots.iter_mut().zip(self.values().chunks(self.step)) {
+                if let Some(lanes) = row[first..].first_chunk() {
+                    *slots = *lanes;
+                }
+            }
+        } else if self.step == 1 && self.line_stride != 0 {
             self.transpose(first, count, slots);
         } else {
             for (k, slots) in slots.iter_mut().enumerate() {
@@ -108,7 +111,7 @@ impl<'a> Operand<'a> {
                 }
             }
         }
-        Panel { values: out, stride: COLUMNS }
+        slots
     }
 
     /// In squares of eight, which stay in registers.
