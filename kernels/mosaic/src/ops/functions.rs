@@ -46,7 +46,7 @@ pub(crate) fn tanh(x: f32) -> f32 {
     }) / (t + 2.0);
     let result = if bits > 0x3f0c_9f54 { 1.0 - quotient } else { quotient };
     let result = if bits > 0x4120_0000 { 1.0 } else { result };
-    let result = if bits < 0x0080_0000 || bits > 0x7f80_0000 { size } else { result };
+    let result = if (0x0080_0000..=0x7f80_0000).contains(&bits) { result } else { size };
     f32::from_bits(result.to_bits() ^ (x.to_bits() & 0x8000_0000))
 }
 
