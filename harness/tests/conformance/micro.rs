@@ -206,9 +206,9 @@ fn micro_kernels_agree_with_the_interpreter() {
             failures.push(format!("{}: {error}", line.name));
         }
     }
-    page::publish(Section::Ops, &table::text(&results));
     assert!(failures.is_empty(), "{} of {} kernels:\n{}", failures.len(), lines.len(), failures.join("\n"));
     assert_eq!(table::without_kernel(&results), table::WITHOUT_KERNEL.map(|(op, _)| op.to_owned()));
+    page::publish(Section::Ops, &table::text(&results));
 }
 
 /// A kernel as it was exported.
@@ -332,6 +332,9 @@ fn compare(folder: &Path, results: &mut Results) -> Result<(), String> {
             let measured = &mut by_output[output];
             measured.cases += 1;
             measured.elements += expected.len();
+            if plain[output] == *expected {
+                continue; // the same bits throughout
+            }
             for element in 0..expected.len() {
                 let apart = |found: &[Array]| match inexact[output] {
                     Some(inexact) if inexact.of_magnitude => {

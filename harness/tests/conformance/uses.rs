@@ -42,22 +42,31 @@ pub(crate) fn uses_by_output(module: &Module, outputs: usize) -> Vec<BTreeSet<Us
     let straight = module.ops.len() == 1 && region.ops.iter().all(|op| op.regions.is_empty());
     let defined: BTreeMap<ValueId, &Op> =
         region.ops.iter().flat_map(|op| op.results.iter().map(move |&value| (value, op))).collect();
-    let of_output = |argument: ValueId| {
-        let stores = |op: &&Op| {
-            ["tpu.vector_store", "memref.store"].contains(&op.name.as_str()) && op.operands[1] == argument
+    let outputs: Vec<ValueId> =
+        region.arguments[last - outputs..last].iter().map(|(argument, _)| *argument).collect();
+    let stored = |op: &Op| {
+        let stores = ["tpu.vector_store", "memref.store"].contains(&op.name.as_str());
+        op.operands.get(1).copied().filter(|target| stores && outputs.contains(target))
+    };
+    let of_output = |output: ValueId| {
+        if !straight || !region.ops.iter().any(|op| stored(op) == Some(output)) {
+            return uses(module);
+        }
+        // Its stores, and what acts on all outputs: copies, stores elsewhere, spans.
+        let acts = |op: &&Op| {
+            op.results.is_empty()
+                && op.name != "func.return"
+                && stored(op).is_none_or(|target| target == output)
         };
         let mut found = BTreeSet::new();
-        let mut left: Vec<&Op> = region.ops.iter().filter(stores).collect();
+        let mut left: Vec<&Op> = region.ops.iter().filter(acts).collect();
         while let Some(op) = left.pop() {
             found.insert(Use::of(op));
             left.extend(op.operands.iter().filter_map(|value| defined.get(value)));
         }
         found
     };
-    let arguments = &region.arguments[last - outputs..last];
-    let found =
-        arguments.iter().map(|(argument, _)| if straight { of_output(*argument) } else { BTreeSet::new() });
-    found.map(|found| if found.is_empty() { uses(module) } else { found }).collect()
+    outputs.iter().map(|&output| of_output(output)).collect()
 }
 
 fn dtype(op: &Op) -> String {
