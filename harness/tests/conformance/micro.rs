@@ -24,7 +24,7 @@ use crate::uses::{Use, uses, uses_by_output};
 
 /// Sets of values a kernel.
 fn runs() -> usize {
-    std::env::var("COUNTERSIGN_MICRO_RUNS").map_or(4, |text| text.parse().unwrap())
+    std::env::var("COUNTERSIGN_MICRO_RUNS").map_or(2, |text| text.parse().unwrap())
 }
 
 /// An op whose result may differ from the interpreter's.
