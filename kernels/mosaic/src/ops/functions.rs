@@ -196,7 +196,7 @@ mod tests {
         check_f8((0..=u32::MAX >> 17).flat_map(|high| [0, 1, 0xFFFF].map(|low| high << 17 | low)));
     }
 
-    /// All 2^32 arguments: a minute or two. `cargo test --release -p countersign-mosaic -- --ignored every_argument`
+    /// All 2^32 arguments: some minutes. `cargo test --release -p countersign-mosaic -- --ignored every_argument`
     #[test]
     #[ignore = "takes minutes; the sample above runs always"]
     fn the_bits_are_those_of_libm_for_every_argument() {
