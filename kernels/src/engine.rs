@@ -113,7 +113,7 @@ enum Source {
 }
 
 impl VmEngine {
-    /// An engine for a lowered program and the manifest that it was exported with.
+    /// An engine for a lowered program, which it optimises, and the manifest that it was exported with.
     ///
     /// # Errors
     /// In words, if the manifest wires operands in a way that we don't know.
@@ -136,7 +136,7 @@ impl VmEngine {
             })
             .collect::<Result<Vec<Source>, String>>()?;
         Ok(VmEngine {
-            machine: Machine::new(Arc::clone(&program)),
+            machine: Machine::new(Arc::new(Program::clone(&program).optimized())),
             plain: program,
             variant: variant.clone(),
             operands,
