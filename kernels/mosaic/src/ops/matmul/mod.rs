@@ -14,7 +14,6 @@ use crate::value::{Dims, Grid, Pool, Row, Rows, Vector};
 
 use super::arithmetic::Arithmetic;
 use super::scalar::spread;
-use crate::simd;
 use pack::{Entry, Operand};
 
 /// How f32 operands enter a product. Narrower operands are always exact.
@@ -43,23 +42,23 @@ pub(crate) fn matmul(
     let a = Operand::new(&lhs.lanes, op.lhs_contracts, [rows, depth], entry(op.lhs_integers), pool);
     let b = Operand::new(&rhs.lanes, op.rhs_contracts, [columns, depth], entry(op.rhs_integers), pool);
     let mut out = pool.take(op.to.len());
-    let start = accumulator.lanes.expand(&op.to, pool);
-    out.slots().copy_from_slice(&start.lanes);
-    pool.give(start.lanes);
+    let mut start = None;
+    if accumulator.lanes.is_splat() {
+        start = Some(f32::from_bits(accumulator.lanes.lanes[0]));
+    } else {
+        let sums = accumulator.lanes.expand(&op.to, pool);
+        out.slots().copy_from_slice(&sums.lanes);
+        pool.give(sums.lanes);
+    }
     let mut buffers = [pool.take(if a.is_by_lines() { 0 } else { rows * depth }), pool.take(b.panel_len())];
     {
         let [lines, panel] = buffers.each_mut().map(|lanes| bytemuck::cast_slice_mut(lanes.slots()));
         let sums = bytemuck::cast_slice_mut(out.slots());
-        simd::widest(
-            #[inline(always)]
-            || {
-                let lines = a.by_lines(lines);
-                match flush {
-                    true => kernel::product::<true>(lines, &b, sums, [depth, columns], panel),
-                    false => kernel::product::<false>(lines, &b, sums, [depth, columns], panel),
-                }
-            },
-        );
+        let lines = a.by_lines(lines);
+        match flush {
+            true => kernel::product::<true>(lines, &b, start, sums, [depth, columns], panel),
+            false => kernel::product::<false>(lines, &b, start, sums, [depth, columns], panel),
+        }
     }
     buffers.into_iter().for_each(|lanes| pool.give(lanes));
     let undefined = undefined(op, lhs, rhs, accumulator, pool);

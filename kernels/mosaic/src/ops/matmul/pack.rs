@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::ops::arithmetic::flushed;
 use crate::value::{Grid, Pool};
 
-use super::kernel::{COLUMNS, Panel};
+use super::kernel::{COLUMNS, Panel, SIDE, transposed};
 
 /// What happens to an operand's lanes on their way in.
 #[derive(Clone, Copy)]
@@ -91,10 +91,16 @@ impl<'a> Operand<'a> {
         COLUMNS * self.depth
     }
 
-    /// The [`COLUMNS`] lines from `first` on side by side, those past the last as zeros, in `out`.
+    /// The [`COLUMNS`] lines from `first` on side by side, those past the last as zeros; in `out` unless they lie so.
     #[inline(always)]
-    pub(super) fn panel<'b>(&self, first: usize, out: &'b mut [f32]) -> &'b Panel {
+    pub(super) fn panel<'b>(&'b self, first: usize, out: &'b mut [f32]) -> Panel<'b> {
         let count = COLUMNS.min(self.lines - first);
+        if self.line_stride == 1 && self.step != 0 && count == COLUMNS {
+            let (chunks, rest) = self.values().as_chunks::<COLUMNS>();
+            if rest.is_empty() && self.step.is_multiple_of(COLUMNS) && first.is_multiple_of(COLUMNS) {
+                return Panel { chunks: &chunks[first / COLUMNS..], step: self.step / COLUMNS };
+            }
+        }
         let slots = out.as_chunks_mut::<COLUMNS>().0;
         if self.line_stride == 1 && self.step != 0 && count == COLUMNS {
             for (slots, row) in slots.iter_mut().zip(self.values().chunks(self.step)) {
@@ -111,13 +117,12 @@ impl<'a> Operand<'a> {
                 }
             }
         }
-        slots
+        Panel { chunks: slots, step: 1 }
     }
 
-    /// In squares of eight, which stay in registers.
+    /// In squares, which stay in registers.
     #[inline(always)]
     fn transpose(&self, first: usize, count: usize, slots: &mut [[f32; COLUMNS]]) {
-        const SIDE: usize = 8;
         let lines: [&[f32]; COLUMNS] = std::array::from_fn(|i| match i < count {
             true => &self.values()[(first + i) * self.line_stride..][..self.depth],
             false => &[],
@@ -125,15 +130,11 @@ impl<'a> Operand<'a> {
         let (squares, rest) = slots.as_chunks_mut::<SIDE>();
         let whole = squares.len();
         for half in (0..COLUMNS).step_by(SIDE) {
+            let lines: [&[[f32; SIDE]]; SIDE] = std::array::from_fn(|i| lines[half + i].as_chunks().0);
             for (square, slots) in squares.iter_mut().enumerate() {
-                let part: [[f32; SIDE]; SIDE] = std::array::from_fn(|i| {
-                    let line = lines[half + i].as_chunks::<SIDE>().0;
-                    line.get(square).copied().unwrap_or_default()
-                });
-                for (k, slots) in slots.iter_mut().enumerate() {
-                    for i in 0..SIDE {
-                        slots[half + i] = part[i][k];
-                    }
+                let rows = std::array::from_fn(|i| lines[i].get(square).copied().unwrap_or_default());
+                for (slots, column) in slots.iter_mut().zip(transposed(rows)) {
+                    slots[half..half + SIDE].copy_from_slice(&column);
                 }
             }
         }
