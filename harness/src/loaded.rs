@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
-use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, Policy, VmEngine};
+use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, Lowered, Policy, VmEngine};
 use countersign_kernels::export::{ExportResult, Exported};
 use countersign_kernels::manifest::Manifest;
 use countersign_kernels::memory::Memory;
@@ -35,7 +35,7 @@ pub struct Loaded {
 #[derive(Debug, Clone)]
 struct VariantProgram {
     exported: Arc<Exported>,
-    program: Arc<Program>,
+    program: Lowered,
 }
 
 impl Loaded {
@@ -48,7 +48,7 @@ impl Loaded {
     ) -> Loaded {
         let programs: Vec<_> = exports.into_iter().map(load).collect();
         let tuned = |(variant, program): (&Variant, &Result<VariantProgram, String>)| match program {
-            Ok(loaded) => facts::tuned(variant, &loaded.program),
+            Ok(loaded) => facts::tuned(variant, loaded.program.plain()),
             Err(_) => variant.clone(),
         };
         let variants = variants.iter().zip(&programs).map(tuned).collect();
@@ -85,7 +85,7 @@ impl Loaded {
     pub fn engine_from_text(&self, variant: usize) -> Box<dyn Engine> {
         let again = self.programs[variant].as_ref().map_err(String::clone);
         match again.and_then(|loaded| Ok((&loaded.exported, lower(&loaded.exported)?))) {
-            Ok((exported, program)) => engine(exported, program, &self.variants[variant]),
+            Ok((exported, program)) => engine(exported, &program, &self.variants[variant]),
             Err(reason) => Box::new(NoEngine(reason)),
         }
     }
@@ -98,7 +98,11 @@ impl Loaded {
 
     /// Coverage points of all variants.
     pub fn coverage_points(&self) -> u64 {
-        self.programs.iter().flatten().map(|variant| variant.program.coverage_points().len() as u64).sum()
+        self.programs
+            .iter()
+            .flatten()
+            .map(|variant| variant.program.plain().coverage_points().len() as u64)
+            .sum()
     }
 
     /// What a report says of the kernel; `coverage` is per variant, as in `campaign::Totals`.
@@ -122,7 +126,7 @@ impl Loaded {
         for ((variant, loaded), bits) in self.variants.iter().zip(&self.programs).zip(coverage) {
             let Ok(VariantProgram { exported, program }) = loaded else { continue };
             let source = base_name(&exported.manifest.source.file);
-            let covered = program.coverage(bits, |frame| base_name(&frame.file) == source);
+            let covered = program.plain().coverage(bits, |frame| base_name(&frame.file) == source);
             report.variants.insert(variant.name.clone(), (covered.hit, covered.points));
             sum.add(covered);
         }
@@ -155,14 +159,14 @@ impl Subject for Loaded {
 
     fn engine(&self, variant: usize) -> Box<dyn Engine> {
         match &self.programs[variant] {
-            Ok(loaded) => engine(&loaded.exported, Arc::clone(&loaded.program), &self.variants[variant]),
+            Ok(loaded) => engine(&loaded.exported, &loaded.program, &self.variants[variant]),
             Err(reason) => Box::new(NoEngine(reason.clone())),
         }
     }
 }
 
 fn memory_of(variant: &Variant, loaded: &VariantProgram) -> Memory {
-    Memory::of(&loaded.program, variant.generation, loaded.exported.manifest.vmem_limit_bytes)
+    Memory::of(loaded.program.plain(), variant.generation, loaded.exported.manifest.vmem_limit_bytes)
 }
 
 fn load(export: ExportResult) -> Result<VariantProgram, String> {
@@ -171,14 +175,14 @@ fn load(export: ExportResult) -> Result<VariantProgram, String> {
     Ok(VariantProgram { exported: Arc::new(exported), program })
 }
 
-fn lower(exported: &Exported) -> Result<Arc<Program>, String> {
+fn lower(exported: &Exported) -> Result<Lowered, String> {
     let module = parse(&exported.mlir).map_err(|error| format!("its text can't be read: {error}"))?;
     let program =
         Program::lower(&module, exported.manifest.outputs.len()).map_err(|error| error.to_string())?;
-    Ok(Arc::new(program))
+    Ok(Lowered::new(program))
 }
 
-fn engine(exported: &Exported, program: Arc<Program>, variant: &Variant) -> Box<dyn Engine> {
+fn engine(exported: &Exported, program: &Lowered, variant: &Variant) -> Box<dyn Engine> {
     match VmEngine::new(program, &exported.manifest, variant) {
         Ok(engine) => Box::new(engine),
         Err(error) => Box::new(NoEngine(error)),

@@ -94,11 +94,38 @@ pub trait Engine {
     fn coverage(&self) -> &[u64];
 }
 
+/// A program as it was lowered and with less to execute, shared by all engines that run it.
+#[derive(Debug, Clone)]
+pub struct Lowered {
+    plain: Arc<Program>,
+    optimized: Arc<Program>,
+}
+
+impl Lowered {
+    /// Optimises `program`, once for all engines.
+    pub fn new(program: Program) -> Lowered {
+        let plain = Arc::new(program);
+        let optimized = Arc::new(Program::clone(&plain).optimized());
+        Lowered { plain, optimized }
+    }
+
+    /// To be run as it is: what optimisation is compared with.
+    pub fn unoptimized(program: Program) -> Lowered {
+        let plain = Arc::new(program);
+        Lowered { optimized: Arc::clone(&plain), plain }
+    }
+
+    /// As it was lowered.
+    pub fn plain(&self) -> &Program {
+        &self.plain
+    }
+}
+
 /// The Mosaic VM.
 #[derive(Debug)]
 pub struct VmEngine {
     machine: Machine,
-    /// As it was lowered, for traces.
+    /// As it was lowered, for traces and fuel.
     plain: Arc<Program>,
     variant: Variant,
     operands: Vec<Source>,
@@ -113,11 +140,11 @@ enum Source {
 }
 
 impl VmEngine {
-    /// An engine for a lowered program, which it optimises, and the manifest that it was exported with.
+    /// An engine for a lowered program, whose optimised form it runs, and the manifest that it was exported with.
     ///
     /// # Errors
     /// In words, if the manifest wires operands in a way that we don't know.
-    pub fn new(program: Arc<Program>, manifest: &Manifest, variant: &Variant) -> Result<VmEngine, String> {
+    pub fn new(program: &Lowered, manifest: &Manifest, variant: &Variant) -> Result<VmEngine, String> {
         if !manifest.aliases.is_empty() {
             return Err("outputs that alias operands".to_owned());
         }
@@ -136,8 +163,8 @@ impl VmEngine {
             })
             .collect::<Result<Vec<Source>, String>>()?;
         Ok(VmEngine {
-            machine: Machine::new(Arc::new(Program::clone(&program).optimized())),
-            plain: program,
+            machine: Machine::new(Arc::clone(&program.optimized)),
+            plain: Arc::clone(&program.plain),
             variant: variant.clone(),
             operands,
             output: bind::output_spec(variant),

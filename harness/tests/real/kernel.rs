@@ -2,12 +2,12 @@
 //!
 //! Invariant: nothing here is edited unless a test asks for it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use countersign::campaign::Subject;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
-use countersign_kernels::engine::{Engine, VmEngine};
+use countersign_kernels::engine::{Engine, Lowered, VmEngine};
 use countersign_kernels::env::{Environment, Silent};
 use countersign_kernels::export::{Exported, export};
 use countersign_kernels::rpa::facts;
@@ -55,7 +55,7 @@ pub(crate) fn real() -> &'static Real {
 
 /// The kernel, possibly edited, as the subject of a campaign.
 pub(crate) struct Kernel {
-    programs: Vec<Arc<Program>>,
+    programs: Vec<Lowered>,
 }
 
 impl Kernel {
@@ -64,7 +64,7 @@ impl Kernel {
         let programs = real().modules.iter().map(|module| {
             let mut module = module.clone();
             assert!(edit(&mut module), "the edit found nothing to change");
-            Arc::new(Program::lower(&module, 1).unwrap().optimized())
+            Lowered::new(Program::lower(&module, 1).unwrap())
         });
         Kernel { programs: programs.collect() }
     }
@@ -86,8 +86,6 @@ impl Subject for Kernel {
 
     fn engine(&self, variant: usize) -> Box<dyn Engine> {
         let manifest = &real().exported[variant].manifest;
-        Box::new(
-            VmEngine::new(Arc::clone(&self.programs[variant]), manifest, &real().variants[variant]).unwrap(),
-        )
+        Box::new(VmEngine::new(&self.programs[variant], manifest, &real().variants[variant]).unwrap())
     }
 }

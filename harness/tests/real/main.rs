@@ -9,6 +9,7 @@ mod controls;
 mod edits;
 mod kernel;
 mod killed;
+mod optimized;
 mod sentinels;
 mod shapes;
 mod teeth;

@@ -7,14 +7,13 @@
 //! in every variant that has those ops; where a variant has none, it isn't drawn from.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use countersign::generate::generate;
 use countersign::judge::judge;
 use countersign::signature::Kind;
 use countersign::trial::{Conduct, Trial, run_trial};
 use countersign_dtype::DType;
-use countersign_kernels::engine::{Engine, Policy, VmEngine};
+use countersign_kernels::engine::{Engine, Lowered, Policy, VmEngine};
 use countersign_kernels::rpa::contract::Keeping;
 use countersign_kernels::{DeviceProfile, Variant};
 use countersign_mosaic::Program;
@@ -51,8 +50,8 @@ impl Subject {
                 continue;
             }
             let engine = |module: &Module| {
-                let program = Arc::new(Program::lower(module, 1).unwrap());
-                VmEngine::new(program, &exported.manifest, variant).unwrap()
+                let program = Lowered::new(Program::lower(module, 1).unwrap());
+                VmEngine::new(&program, &exported.manifest, variant).unwrap()
             };
             subject.variants.push(variant.clone());
             subject.edited.push(engine(&changed));

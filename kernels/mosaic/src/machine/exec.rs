@@ -32,17 +32,24 @@ impl Execution<'_> {
 
     pub(super) fn set(&mut self, slot: Slot, cell: Cell) {
         let target = &mut self.cells[slot as usize];
-        if let Cell::Vector(_) = target
-            && let Cell::Vector(vector) = std::mem::take(target)
-        {
-            vector.recycle(self.pool);
+        if let Cell::Vector(vector) = target {
+            vector.release(self.pool);
         }
-        self.cells[slot as usize] = cell;
+        *target = cell;
+    }
+
+    fn set_scalar(&mut self, slot: Slot, scalar: Scalar) {
+        match &mut self.cells[slot as usize] {
+            Cell::Scalar(target) => *target = scalar,
+            _ => self.set(slot, Cell::Scalar(scalar)),
+        }
     }
 
     fn free(&mut self, slot: Slot) {
-        if let Cell::Vector(_) = self.cells[slot as usize] {
-            self.set(slot, Cell::Empty);
+        let target = &mut self.cells[slot as usize];
+        if let Cell::Vector(vector) = target {
+            vector.release(self.pool);
+            *target = Cell::Empty;
         }
     }
 
@@ -77,7 +84,7 @@ impl Execution<'_> {
 
     pub(super) fn inst(&mut self, inst: &Inst) -> Result<(), Stop> {
         match &inst.kind {
-            Kind::ScalarConstant(bits) => self.set(inst.out, Cell::Scalar(Scalar::defined(*bits))),
+            Kind::ScalarConstant(bits) => self.set_scalar(inst.out, Scalar::defined(*bits)),
             Kind::Unary { steps, a } => match &self.cells[*a as usize] {
                 Cell::Vector(_) => self.vector_unary(inst.out, steps, *a)?,
                 _ => {
@@ -85,7 +92,7 @@ impl Execution<'_> {
                     let value = steps
                         .iter()
                         .try_fold(self.scalar(*a), |value, step| unary(*step, value, arithmetic))?;
-                    self.set(inst.out, Cell::Scalar(value));
+                    self.set_scalar(inst.out, value);
                 }
             },
             Kind::Binary { op, a, b, then } => match &self.cells[*a as usize] {
@@ -94,10 +101,10 @@ impl Execution<'_> {
                     let arithmetic = &self.policy.arithmetic;
                     let value = binary(*op, self.scalar(*a), self.scalar(*b), arithmetic)?;
                     let value = then.map_or(Ok(value), |then| unary(then, value, arithmetic))?;
-                    self.set(inst.out, Cell::Scalar(value));
+                    self.set_scalar(inst.out, value);
                 }
             },
-            Kind::Select { condition, on, off } => self.select(inst.out, *condition, *on, *off),
+            Kind::Select { condition, on, off } => self.select(inst, *condition, *on, *off),
             Kind::MemSlice { base, indices, sizes } => {
                 let view = self.view(*base).slice(&self.indices(indices), sizes, inst.site);
                 self.set(inst.out, Cell::View(view));
@@ -117,8 +124,9 @@ impl Execution<'_> {
                 self.set(inst.out, Cell::View(cast));
             }
             Kind::ScalarLoad { base, indices } => {
+                self.memory.settle(self.view(*base).allocation);
                 let value = self.memory.load_at(&self.view(*base), &self.indices(indices), inst.site)?;
-                self.set(inst.out, Cell::Scalar(value));
+                self.set_scalar(inst.out, value);
             }
             Kind::ScalarStore { value, base, indices } => {
                 let base = self.view(*base);
@@ -188,10 +196,12 @@ impl Execution<'_> {
 
     /// A parallel copy between slots.
     fn forward(&mut self, from: &[Slot], to: &[Slot]) {
-        let values: Vec<Cell> = from.iter().map(|&slot| self.cells[slot as usize].clone()).collect();
-        for (&slot, value) in to.iter().zip(values) {
+        let mut moving = std::mem::take(&mut self.moving);
+        moving.extend(from.iter().map(|&slot| self.cells[slot as usize].clone()));
+        for (&slot, value) in to.iter().zip(moving.drain(..)) {
             self.set(slot, value);
         }
+        self.moving = moving;
     }
 }
 

@@ -158,6 +158,8 @@ struct Execution<'r> {
     grid: Vec<i64>,
     /// Rows of the last copy of each copying op, by its first coverage point.
     copied: BTreeMap<u32, (i64, i64)>,
+    /// Room for values on their way from slots to slots.
+    moving: Vec<Cell>,
     /// The instruction being executed, for faults.
     site: u32,
 }
@@ -218,8 +220,8 @@ impl<'r> Execution<'r> {
         policy: &'r Policy,
     ) -> Execution<'r> {
         let memory = Memory::new(policy.dma, policy.sanitizers.races);
-        let (fuel, grid, copied, site) = (policy.fuel, Vec::new(), BTreeMap::new(), 0);
-        Execution { program, cells, pool, coverage, memory, policy, fuel, grid, copied, site }
+        let (fuel, grid, copied, moving, site) = (policy.fuel, Vec::new(), BTreeMap::new(), Vec::new(), 0);
+        Execution { program, cells, pool, coverage, memory, policy, fuel, grid, copied, moving, site }
     }
 
     fn hit(&mut self, point: u32) {

@@ -33,6 +33,18 @@ impl Execution<'_> {
         self.set(out, Cell::Vector(vector));
     }
 
+    /// The vector in a slot, which holds nothing from then on.
+    fn take(&mut self, slot: Slot) -> Option<Vector> {
+        let cell = &mut self.cells[slot as usize];
+        match cell {
+            Cell::Vector(_) => match std::mem::take(cell) {
+                Cell::Vector(vector) => Some(vector),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     pub(super) fn vector_unary(&mut self, out: Slot, steps: &[Unary], a: Slot) -> Result<(), Stop> {
         let (arithmetic, pool) = (&self.policy.arithmetic, &mut *self.pool);
         let a = of(self.cells, a);
@@ -100,7 +112,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    pub(super) fn select(&mut self, out: Slot, condition: Slot, on: Slot, off: Slot) {
+    pub(super) fn select(&mut self, inst: &Inst, condition: Slot, on: Slot, off: Slot) {
         if let Cell::Scalar(flag) = self.cells[condition as usize] {
             // The chosen arm's definedness alone counts; an undefined choice chooses undefined.
             let mut chosen = self.cells[if flag.bits != 0 { on } else { off } as usize].clone();
@@ -113,13 +125,22 @@ impl Execution<'_> {
                     Cell::Empty | Cell::View(_) => {}
                 }
             }
-            self.set(out, chosen);
+            self.set(inst.out, chosen);
             return;
         }
-        let (condition, on, off) = (of(self.cells, condition), of(self.cells, on), of(self.cells, off));
+        // An arm that ends here lends its buffer to the result.
+        let ends = on != condition && on != off && inst.frees.contains(&on);
+        let ending = if ends { self.take(on) } else { None };
+        let (condition, off) = (of(self.cells, condition), of(self.cells, off));
         let pool = &mut *self.pool;
-        let lanes = condition.lanes.select(&on.lanes, &off.lanes, pool);
-        let mut undefined = match (&on.undefined, &off.undefined) {
+        let (lanes, on_undefined) = match ending {
+            Some(on) => (condition.lanes.select_over(on.lanes, &off.lanes, pool), on.undefined),
+            None => {
+                let on = of(self.cells, on);
+                (condition.lanes.select(&on.lanes, &off.lanes, pool), on.undefined.clone())
+            }
+        };
+        let mut undefined = match (&on_undefined, &off.undefined) {
             (None, None) => None,
             (on, off) => {
                 let none = Grid::splat(lanes.dims.rank(), 0);
@@ -138,8 +159,8 @@ impl Execution<'_> {
             });
         }
         let undefined = undefined.filter(|masks| masks.lanes.iter().any(|&mask| mask != 0));
-        drop((condition, on, off));
-        self.put(out, Vector { lanes, undefined });
+        drop((condition, off));
+        self.put(inst.out, Vector { lanes, undefined });
     }
 
     pub(super) fn vector(&mut self, inst: &Inst) -> Result<(), Stop> {

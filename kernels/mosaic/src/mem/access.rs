@@ -4,11 +4,13 @@
 //! of bounds) or a copy in flight. Loading undefined memory is no fault: definedness travels with the lanes.
 
 use crate::fault::{FaultClass, INDEX_APPLIED, Trap};
+use crate::simd;
 use crate::value::{Dims, Grid, MAX_RANK, Pool, Row, Rows, Scalar, Vector};
 
 use super::allocation::Allocation;
 use super::codec;
 use super::dma::{Copies, DmaOrder};
+use super::repeated::Element;
 use super::view::{AllocationId, Complaint, View};
 
 /// All allocations of a run and the copies in flight between them.
@@ -79,8 +81,12 @@ impl<'r> Memory<'r> {
     }
 
     /// Loads the whole view.
-    pub(crate) fn load(&self, view: &View, pool: &mut Pool) -> Result<Vector, Trap> {
+    pub(crate) fn load(&mut self, view: &View, pool: &mut Pool) -> Result<Vector, Trap> {
         self.checked(view, Access::Read)?;
+        if let Some(vector) = self.load_repeated(view, pool) {
+            return Ok(vector);
+        }
+        self.allocations[view.allocation as usize].settle();
         let allocation = self.of(view);
         // A buffer that repeats one value along its rows, as softmax statistics do, is read by its first column.
         let mut stored = view.clone();
@@ -97,42 +103,75 @@ impl<'r> Memory<'r> {
         Ok(Vector { lanes: Grid::new(stored.dims, lanes), undefined })
     }
 
+    /// A view of rows that each repeat an element.
+    fn load_repeated(&self, view: &View, pool: &mut Pool) -> Option<Vector> {
+        let allocation = self.of(view);
+        if allocation.is_settled() {
+            return None;
+        }
+        let mut dims = view.dims;
+        dims.set(dims.rank().checked_sub(1)?, 1);
+        let [mut lanes, mut masks] = [pool.take(dims.len()), pool.take(dims.len())];
+        let mut any = false;
+        let mut slots = lanes.slots().iter_mut().zip(masks.slots());
+        let all = allocation.repeated_rows(view, |Element { raw, undefined }| {
+            if let Some((lane, mask)) = slots.next() {
+                *lane = codec::lane(view.dtype, raw);
+                *mask = u32::from(undefined).wrapping_neg();
+                any |= undefined;
+            }
+        });
+        let vector = Vector { lanes: Grid::new(dims, lanes), undefined: any.then(|| Grid::new(dims, masks)) };
+        all.then_some(vector)
+    }
+
     /// The undefined bits of a view's lanes, if any.
     fn load_shadow(&self, view: &View, pool: &mut Pool) -> Option<Grid> {
         let allocation = self.of(view);
-        if allocation.is_defined() || !allocation.any_undefined_in(view) {
+        if allocation.is_defined() {
             return None;
         }
-        Some(self.uniform_shadow(view, pool).unwrap_or_else(|| self.lane_shadow(view, pool)))
+        // One run is looked through at once; of several each is looked at anyway.
+        let one_run = view.runs().0 == 0;
+        let by_rows = view.dims.rank() > 0 && view.last_stride() == 1;
+        if (one_run || !by_rows) && !allocation.any_undefined_in(view) {
+            return None;
+        }
+        match by_rows.then(|| self.uniform_shadow(view, pool)).flatten() {
+            Some(masks) => masks.lanes.iter().any(|&mask| mask != 0).then_some(masks),
+            None => Some(self.lane_shadow(view, pool)),
+        }
     }
 
     /// Masks of a view whose rows are each defined or undefined as a whole, as the rows of a page are.
     fn uniform_shadow(&self, view: &View, pool: &mut Pool) -> Option<Grid> {
-        let (rank, width) = (view.dims.rank(), view.dims.last());
-        if rank == 0 || view.last_stride() != 1 {
-            return None;
-        }
+        let width = view.dims.last();
         let allocation = self.of(view);
         let part = u32::MAX >> (32 - allocation.dtype.bits());
         let mut dims = view.dims;
-        dims.set(rank - 1, 1);
+        dims.set(dims.rank() - 1, 1);
         let mut grid = pool.take(dims.len());
         let mut uniform = true;
         let mut masks = grid.slots().iter_mut();
-        view.rows(|offset| {
-            let mut mask = 0;
-            for packed in 0..view.pack {
-                let first = offset as usize + packed * view.pack_stride as usize;
-                match allocation.uniformly_undefined(first, width) {
-                    Some(true) => mask |= part << (packed * allocation.dtype.bits() % 32),
-                    Some(false) => {}
-                    None => uniform = false,
-                }
-            }
-            if let Some(slot) = masks.next() {
-                *slot = widen_mask(view, mask);
-            }
-        });
+        simd::widest(
+            #[inline(always)]
+            || {
+                view.rows(|offset| {
+                    let mut mask = 0;
+                    for packed in 0..view.pack {
+                        let first = offset as usize + packed * view.pack_stride as usize;
+                        match allocation.uniformly_undefined(first, width) {
+                            Some(true) => mask |= part << (packed * allocation.dtype.bits() % 32),
+                            Some(false) => {}
+                            None => uniform = false,
+                        }
+                    }
+                    if let Some(slot) = masks.next() {
+                        *slot = widen_mask(view, mask);
+                    }
+                });
+            },
+        );
         uniform.then(|| Grid::new(dims, grid))
     }
 
@@ -172,6 +211,9 @@ impl<'r> Memory<'r> {
         self.checked(view, Access::Write)?;
         let dims = view.dims;
         let allocation = &mut self.allocations[view.allocation as usize];
+        if store_repeated(view, value, mask, allocation) {
+            return Ok(());
+        }
         let (outer, run, stride) = view.runs();
         let simple = stride == 1 && view.dtype.bits() >= 8 && view.pack == 1;
         let simple = simple && mask.is_none_or(|mask| mask.undefined.is_none());
@@ -274,7 +316,14 @@ impl<'r> Memory<'r> {
         Ok(())
     }
 
-    /// Loads the element of `base` at an index; `site` is blamed where that lies outside.
+    /// To be called before single elements of an allocation are loaded.
+    pub(crate) fn settle(&mut self, allocation: AllocationId) {
+        if let Some(allocation) = self.allocations.get_mut(allocation as usize) {
+            allocation.settle();
+        }
+    }
+
+    /// Loads the element of `base`, whose allocation is settled, at an index; `site` is blamed where that lies outside.
     pub(crate) fn load_at(
         &self,
         base: &View,
@@ -313,6 +362,25 @@ impl<'r> Memory<'r> {
         put(view, allocation, view.offset as usize, raw, value.undefined);
         Ok(())
     }
+}
+
+/// Stores a value of equal lanes along each row under a mask of such, where the view consists of whole rows.
+fn store_repeated(view: &View, value: &Vector, mask: Option<&Vector>, allocation: &mut Allocation) -> bool {
+    let by_rows = |grid: &Grid| grid.dims.last() == 1;
+    let rank = view.dims.rank();
+    let grids = [Some(&value.lanes), value.undefined.as_ref(), mask.map(|mask| &mask.lanes)];
+    let doubtful = mask.is_some_and(|mask| mask.undefined.is_some());
+    if rank == 0 || doubtful || !grids.iter().flatten().all(|grid| by_rows(grid)) {
+        return false;
+    }
+    let (none, all) = (Grid::splat(rank, 0), Grid::splat(rank, 1));
+    let [lanes, undefined, on] = [&value.lanes, grids[1].unwrap_or(&none), grids[2].unwrap_or(&all)];
+    let mut rows = Rows::new(&view.dims, [&lanes.dims, &undefined.dims, &on.dims]);
+    allocation.repeat_rows(view, || {
+        let [lane, mask, flag] = rows.next();
+        let raw = codec::raw(view.dtype, lanes.lanes[lane]);
+        (on.lanes[flag] != 0).then(|| Element { raw, undefined: undefined.lanes[mask] != 0 })
+    })
 }
 
 /// Marks a row in a shadow, which is empty where definedness isn't tracked.

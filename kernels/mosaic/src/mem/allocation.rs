@@ -2,6 +2,7 @@
 //!
 //! Invariant: an own shadow has one byte an element, 0 for defined. Operands are lent: their bytes and undefined ranges stay
 //! with the caller until the kernel writes to them, which makes a copy first. Semaphores have no bytes, only `counts`.
+//! Bytes and shadow are looked at only while no row is `repeated`; [`Allocation::settle`] sees to that.
 
 use std::ops::Range;
 
@@ -13,6 +14,8 @@ use crate::value::Dims;
 
 use crate::simd;
 
+use super::codec;
+use super::repeated::{Element, Repeated};
 use super::view::View;
 
 /// Memory of one operand, window, output or scratch buffer.
@@ -26,6 +29,7 @@ pub(crate) struct Allocation<'r> {
     pub(crate) dims: Dims,
     bytes: Bytes<'r>,
     shadow: Shadow<'r>,
+    repeated: Repeated,
     /// Bytes that each semaphore has received and not yet given; empty for data.
     pub(crate) counts: Vec<i64>,
 }
@@ -51,6 +55,7 @@ enum Shadow<'r> {
 pub(crate) struct Buffers {
     bytes: Vec<u8>,
     shadow: Vec<u8>,
+    repeated: Repeated,
 }
 
 /// What is wrong with memory at its beginning.
@@ -67,17 +72,22 @@ impl<'r> Allocation<'r> {
         tracked: bool,
         buffers: Buffers,
     ) -> Allocation<'r> {
-        let Buffers { mut bytes, mut shadow } = buffers;
+        let Buffers { mut bytes, mut shadow, repeated } = buffers;
         bytes.resize(Array::byte_len(dtype, dims.len()), 0);
+        let width = if tracked && dtype.bits() >= 8 { dims.last() } else { 0 };
+        let repeated = Repeated::unwritten(dims.len().checked_div(width).unwrap_or(0), width, repeated);
         let shadow = if tracked {
-            shadow.clear();
+            if repeated.is_empty() {
+                shadow.clear();
+            }
             shadow.resize(dims.len(), UNDEFINED);
             Shadow::Own(shadow)
         } else {
             bytes.fill(0);
             Shadow::Off
         };
-        Allocation { label, origin, space, dtype, dims, bytes: Bytes::Own(bytes), shadow, counts: Vec::new() }
+        let (bytes, counts) = (Bytes::Own(bytes), Vec::new());
+        Allocation { label, origin, space, dtype, dims, bytes, shadow, repeated, counts }
     }
 
     /// An operand: `undefined` are element ranges that nobody may rely on.
@@ -92,7 +102,8 @@ impl<'r> Allocation<'r> {
         let shadow = if tracked { Shadow::Lent(undefined) } else { Shadow::Off };
         let bytes = Bytes::Lent(&array.bytes);
         let origin = Origin::Operand;
-        Allocation { label, origin, space, dtype: array.dtype, dims, bytes, shadow, counts: Vec::new() }
+        let (dtype, repeated, counts) = (array.dtype, Repeated::default(), Vec::new());
+        Allocation { label, origin, space, dtype, dims, bytes, shadow, repeated, counts }
     }
 
     /// Semaphores at zero.
@@ -105,6 +116,7 @@ impl<'r> Allocation<'r> {
             dims,
             bytes: Bytes::Lent(&[]),
             shadow: Shadow::Off,
+            repeated: Repeated::default(),
             counts: vec![0; dims.len()],
         }
     }
@@ -123,12 +135,68 @@ impl<'r> Allocation<'r> {
     /// Back to undefined memory.
     pub(crate) fn reset(&mut self) {
         match &mut self.shadow {
-            Shadow::Own(shadow) => shadow.fill(UNDEFINED),
+            Shadow::Own(shadow) => {
+                if !self.repeated.forget() {
+                    shadow.fill(UNDEFINED);
+                }
+            }
             Shadow::Lent(_) | Shadow::Off => {}
         }
     }
 
+    /// Whether bytes and shadow hold what they should.
+    pub(super) fn is_settled(&self) -> bool {
+        self.repeated.is_empty()
+    }
+
+    /// Writes out the rows that repeat an element, so that bytes and shadow hold what they should.
+    pub(crate) fn settle(&mut self) {
+        if self.repeated.is_empty() {
+            return;
+        }
+        if let (Bytes::Own(bytes), Shadow::Own(shadow)) = (&mut self.bytes, &mut self.shadow) {
+            let (width, dtype) = (self.repeated.width, self.dtype);
+            self.repeated.take(|row, rows, Element { raw, undefined }| {
+                let (first, count) = (row * width, rows * width);
+                shadow[first..first + count].fill(if undefined { UNDEFINED } else { 0 });
+                if !undefined {
+                    codec::fill_row(dtype, bytes, first, count, raw);
+                }
+            });
+        }
+    }
+
+    /// What the rows of a view repeat, if it consists of whole rows that each do.
+    pub(super) fn repeated_rows(&self, view: &View, mut f: impl FnMut(Element)) -> bool {
+        let width = self.repeated.width;
+        if self.repeated.is_empty() || !view.is_of_rows(width) {
+            return false;
+        }
+        let mut all = true;
+        view.rows(|offset| match self.repeated.get(offset as usize / width) {
+            Some(element) if all => f(element),
+            _ => all = false,
+        });
+        all
+    }
+
+    /// Lets rows of a view repeat elements: `f` says which, and nothing for a row that stays. `false`, and nothing done,
+    /// unless the view consists of whole rows.
+    pub(super) fn repeat_rows(&mut self, view: &View, mut f: impl FnMut() -> Option<Element>) -> bool {
+        let width = self.repeated.width;
+        if width == 0 || !view.is_of_rows(width) {
+            return false;
+        }
+        view.rows(|offset| {
+            if let Some(element) = f() {
+                self.repeated.set(offset as usize / width, element);
+            }
+        });
+        true
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
+        debug_assert!(self.repeated.is_empty());
         match &self.bytes {
             Bytes::Own(bytes) => bytes,
             Bytes::Lent(bytes) => bytes,
@@ -137,6 +205,7 @@ impl<'r> Allocation<'r> {
 
     /// Bytes and shadow to write to; what was lent is copied first. The shadow is empty where it isn't tracked.
     pub(crate) fn writable(&mut self) -> (&mut [u8], &mut [u8]) {
+        self.settle();
         if let Bytes::Lent(bytes) = self.bytes {
             self.bytes = Bytes::Own(bytes.to_vec());
         }
@@ -183,13 +252,14 @@ impl<'r> Allocation<'r> {
     }
 
     /// Whether all of the elements, at least one, are undefined, or all defined; `None` where some are.
+    #[inline(always)]
     pub(crate) fn uniformly_undefined(&self, first: usize, count: usize) -> Option<bool> {
         match &self.shadow {
             Shadow::Own(shadow) => {
                 let row = &shadow[first..first + count];
-                let of_first = row.first().copied().unwrap_or(0);
-                let differs = row.iter().fold(0, |seen, &byte| seen | (byte ^ of_first)) != 0;
-                (!differs).then_some(of_first != 0)
+                let any = row.iter().fold(0, |seen, &byte| seen | byte) != 0;
+                let all = any && row.iter().fold(UNDEFINED, |seen, &byte| seen & byte) == UNDEFINED;
+                (any == all).then_some(any)
             }
             Shadow::Lent(_) | Shadow::Off => (!self.any_undefined(first, 1, count)).then_some(false),
         }
@@ -231,6 +301,7 @@ impl<'r> Allocation<'r> {
 
     /// Element ranges that are undefined, sorted and disjoint.
     pub(crate) fn undefined_ranges(&self) -> Vec<Range<usize>> {
+        debug_assert!(self.repeated.is_empty());
         let shadow = match &self.shadow {
             Shadow::Own(shadow) => shadow,
             Shadow::Lent(ranges) => return ranges.to_vec(),
@@ -249,26 +320,28 @@ impl<'r> Allocation<'r> {
     }
 
     /// The bytes, and the buffers that are left to be used again.
-    pub(crate) fn into_bytes(self) -> (Vec<u8>, Buffers) {
+    pub(crate) fn into_bytes(mut self) -> (Vec<u8>, Buffers) {
+        self.settle();
         let shadow = match self.shadow {
             Shadow::Own(shadow) => shadow,
             Shadow::Lent(_) | Shadow::Off => Vec::new(),
         };
         match self.bytes {
-            Bytes::Own(bytes) => (bytes, Buffers { bytes: Vec::new(), shadow }),
-            Bytes::Lent(bytes) => (bytes.to_vec(), Buffers { bytes: Vec::new(), shadow }),
+            Bytes::Own(bytes) => (bytes, Buffers { bytes: Vec::new(), shadow, repeated: self.repeated }),
+            Bytes::Lent(bytes) => {
+                (bytes.to_vec(), Buffers { bytes: Vec::new(), shadow, repeated: self.repeated })
+            }
         }
     }
 
     /// What a later run can use again.
     pub(crate) fn into_buffers(self) -> Buffers {
-        match self.bytes {
-            Bytes::Own(_) => {
-                let (bytes, buffers) = self.into_bytes();
-                Buffers { bytes, ..buffers }
-            }
-            Bytes::Lent(_) => Buffers::default(),
-        }
+        let Bytes::Own(bytes) = self.bytes else { return Buffers::default() };
+        let shadow = match self.shadow {
+            Shadow::Own(shadow) => shadow,
+            Shadow::Lent(_) | Shadow::Off => Vec::new(),
+        };
+        Buffers { bytes, shadow, repeated: self.repeated }
     }
 }
 

@@ -207,6 +207,7 @@ impl Memory<'_> {
     /// Moves bytes and shadow; both views have been checked and have equal shape and type.
     pub(crate) fn copy(&mut self, source: &View, target: &View) {
         let (at, into) = (source.allocation as usize, target.allocation as usize);
+        self.allocations[at].settle();
         if at == into {
             let from = self.allocations[at].clone();
             move_elements(&from, source, &mut self.allocations[into], target);

@@ -7,6 +7,7 @@ mod access;
 mod allocation;
 mod codec;
 mod dma;
+mod repeated;
 mod view;
 
 pub(crate) use access::Memory;

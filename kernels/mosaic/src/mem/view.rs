@@ -139,6 +139,7 @@ impl View {
     }
 
     /// Calls `f` with the first element of each row (run over the last dimension).
+    #[inline(always)]
     pub(crate) fn rows(&self, f: impl FnMut(i64)) {
         self.outer(self.dims.rank().saturating_sub(1), f);
     }
@@ -176,6 +177,18 @@ impl View {
                 index[dim] = 0;
             }
         }
+    }
+
+    /// Whether the view consists of whole rows of an allocation whose rows have `width` elements.
+    pub(super) fn is_of_rows(&self, width: usize) -> bool {
+        let outer = self.dims.rank().saturating_sub(1);
+        let aligned = |place: i64| place % width as i64 == 0;
+        let strides = (0..outer).all(|dim| self.dims.get(dim) == 1 || aligned(self.strides[dim]));
+        self.pack == 1
+            && self.dims.last() == width
+            && self.last_stride() == 1
+            && strides
+            && aligned(self.offset)
     }
 
     /// Stride of the last dimension; 1 for rank 0.

@@ -146,6 +146,45 @@ impl Grid {
         Grid::new(dims, out)
     }
 
+    /// [`Grid::select`] where the arm `on` isn't needed any more: it keeps its lanes where nobody else refers to them.
+    pub(crate) fn select_over(&self, mut on: Grid, off: &Grid, pool: &mut Pool) -> Grid {
+        if self.lanes.iter().fold(true, |all, &lane| all & (lane != 0)) {
+            return on;
+        }
+        let dims = self.dims.broadcast(&on.dims).broadcast(&off.dims);
+        if on.dims != dims || !on.lanes.is_unique() {
+            let selected = self.select(&on, off, pool);
+            pool.give(on.lanes);
+            return selected;
+        }
+        let width = dims.last();
+        let mut rows = Rows::new(&dims, [&self.dims, &off.dims]);
+        simd::widest(
+            #[inline(always)]
+            || {
+                for slots in on.lanes.slots().chunks_exact_mut(width.max(1)) {
+                    let [c, at] = rows.next();
+                    let off = off.row(at, width);
+                    match (self.row(c, width), off) {
+                        (Row::Same(0), off) => off.copy_to(slots),
+                        (Row::Same(_), _) => {}
+                        (Row::Each(flags), Row::Same(y)) => {
+                            for (slot, &flag) in slots.iter_mut().zip(flags) {
+                                *slot = if flag != 0 { *slot } else { y };
+                            }
+                        }
+                        (Row::Each(flags), Row::Each(y)) => {
+                            for ((slot, &flag), &y) in slots.iter_mut().zip(flags).zip(y) {
+                                *slot = if flag != 0 { *slot } else { y };
+                            }
+                        }
+                    }
+                }
+            },
+        );
+        on
+    }
+
     /// The same grid stored over `dims`.
     pub(crate) fn expand(&self, dims: &Dims, pool: &mut Pool) -> Grid {
         if self.dims == *dims {

@@ -30,6 +30,14 @@ impl Vector {
             pool.give(undefined.lanes);
         }
     }
+
+    /// Gives the buffers back and holds nothing from then on.
+    pub(crate) fn release(&mut self, pool: &mut Pool) {
+        pool.give(self.lanes.lanes.take());
+        if let Some(undefined) = &mut self.undefined {
+            pool.give(undefined.lanes.take());
+        }
+    }
 }
 
 /// A scalar: an integer, index, mask bit or float as f32 bits.

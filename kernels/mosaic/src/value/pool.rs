@@ -21,6 +21,19 @@ impl Lanes {
         Lanes(Storage::One(lane))
     }
 
+    /// Leaves a single lane behind.
+    pub(crate) fn take(&mut self) -> Lanes {
+        std::mem::replace(self, Lanes::one(0))
+    }
+
+    /// Whether nobody else refers to them.
+    pub(crate) fn is_unique(&self) -> bool {
+        match &self.0 {
+            Storage::One(_) => true,
+            Storage::Many(lanes) => Rc::strong_count(lanes) == 1,
+        }
+    }
+
     /// To write to: of a fresh buffer without cost, of a shared one a copy.
     pub(crate) fn slots(&mut self) -> &mut [u32] {
         match &mut self.0 {
