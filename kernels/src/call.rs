@@ -9,7 +9,8 @@ use countersign_dtype::DType;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Variant;
+use crate::rpa::validator::{Number, Shaped, StaticCall, numpy_name};
+use crate::{Generation, Variant};
 
 /// The static side of a call, for any kernel. `[static]` overrides of a case are edits of its public fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,6 +103,44 @@ impl Call {
         }
     }
 
+    /// The call of any shapes, types and options, as [`Call::ragged_paged_attention`] of a variant's. `None` where an operand
+    /// has an element type that the exporter doesn't know.
+    pub fn of_static(entry_point: &str, generation: Generation, call: &StaticCall) -> Option<Call> {
+        let number = |value: Option<Number>| match value {
+            None => OptionValue::None,
+            Some(Number::Int(value)) => OptionValue::Int(value),
+            Some(Number::Float(value)) => OptionValue::Float(value as f32),
+        };
+        let whole = |value: Option<i64>| value.map_or(OptionValue::None, OptionValue::Int);
+        let operand = |(name, shaped): (&str, &Shaped)| {
+            let dtype = DType::ALL.into_iter().find(|dtype| numpy_name(*dtype) == shaped.dtype)?;
+            Some(CallOperand { name: name.to_owned(), dtype, shape: shaped.shape.clone() })
+        };
+        let mut options: BTreeMap<String, OptionValue> = [
+            ("sm_scale", number(call.sm_scale)),
+            ("sliding_window", number(call.sliding_window)),
+            ("soft_cap", number(call.soft_cap)),
+            ("mask_value", number(call.mask_value)),
+            ("k_scale", number(call.k_scale)),
+            ("v_scale", number(call.v_scale)),
+            ("num_kv_pages_per_block", whole(call.num_kv_pages_per_block)),
+            ("num_queries_per_block", whole(call.num_queries_per_block)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into();
+        // A variant has no such limit, and what is exported is named by all options: absent is not none.
+        if call.vmem_limit_bytes.is_some() {
+            options.insert("vmem_limit_bytes".to_owned(), whole(call.vmem_limit_bytes));
+        }
+        Some(Call {
+            entry_point: entry_point.to_owned(),
+            generation: generation.name().to_owned(),
+            operands: call.operands().into_iter().map(operand).collect::<Option<_>>()?,
+            options,
+            skip_static_validation: false,
+        })
+    }
+
     /// The operand of that parameter name.
     pub fn operand_mut(&mut self, name: &str) -> Option<&mut CallOperand> {
         self.operands.iter_mut().find(|operand| operand.name == name)
@@ -159,6 +198,15 @@ pub(crate) mod dtype_name {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::{Catalogue, Tier};
+
+    #[test]
+    fn a_variant_and_its_static_call_are_one_call() {
+        for variant in Catalogue::builtin().unwrap().kernel("jax-rpa").unwrap().variants(Tier::Full) {
+            let call = Call::of_static("m:f", variant.generation, &StaticCall::of(variant));
+            assert_eq!(call, Some(Call::ragged_paged_attention("m:f", variant)));
+        }
+    }
 
     #[test]
     fn options_keep_their_types_and_their_f32() {

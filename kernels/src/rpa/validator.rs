@@ -45,6 +45,18 @@ pub struct Check {
     pub contains: &'static str,
 }
 
+impl Check {
+    /// The check of that id.
+    pub fn named(id: &str) -> Option<&'static Check> {
+        CHECKS.iter().find(|check| check.id == id)
+    }
+
+    /// Its message, numbers left out: `Total q tokens … must be less or equal to max_num_batched_tokens=…`.
+    pub fn words(&self) -> String {
+        format!("{}… {}…", self.begins, self.contains)
+    }
+}
+
 /// All refusals, in upstream's order.
 pub const CHECKS: [Check; 15] = {
     const fn check(id: &'static str, is_static: bool, begins: &'static str, contains: &'static str) -> Check {
@@ -212,6 +224,18 @@ impl StaticCall {
         }
     }
 
+    /// The operands by parameter name, in the entry point's order.
+    pub fn operands(&self) -> [(&'static str, &Shaped); 6] {
+        [
+            ("q", &self.q),
+            ("kv_pages", &self.kv_pages),
+            ("kv_lens", &self.kv_lens),
+            ("page_indices", &self.page_indices),
+            ("cu_q_lens", &self.cu_q_lens),
+            ("num_seqs", &self.num_seqs),
+        ]
+    }
+
     /// The variant's call with the extents that the metadata really has.
     pub fn with_metadata(variant: &Variant, metadata: &Metadata) -> StaticCall {
         let rows =
@@ -335,7 +359,8 @@ pub fn dynamic_check(variant: &Variant, metadata: &Metadata) -> Verdict {
     dynamic_check_call(&StaticCall::with_metadata(variant, metadata), metadata)
 }
 
-/// [`dynamic_check`] of any call. Where `metadata` disagrees with the call's shapes, its values are read as if cut there.
+/// [`dynamic_check`] of any call. Where `metadata` disagrees with the call's shapes, its values are read as if cut there;
+/// `num_seqs` is read in the call's type for it.
 pub fn dynamic_check_call(call: &StaticCall, metadata: &Metadata) -> Verdict {
     verdict(check_statics(call).and_then(|()| check_values(call, metadata)))
 }
@@ -344,8 +369,11 @@ fn check_values(call: &StaticCall, metadata: &Metadata) -> Result<(), Verdict> {
     let Metadata { kv_lens, cu_q_lens, num_seqs, .. } = metadata;
     let (tokens, page_size) = (call.q.shape[0], call.kv_pages.shape[1]);
     let (max_seqs, pages_per_seq) = (call.page_indices.shape[0], call.page_indices.shape[1]);
-    require(i64::from(*num_seqs) <= max_seqs as i64, "num-seqs-within-table", || {
-        format!("num_seqs[0]={} must be less or equal to max_num_seqs={max_seqs}", scalar(*num_seqs))
+    let count_type = CountType::of(&call.num_seqs.dtype);
+    let count = count_type.read(i64::from(*num_seqs));
+    require(count <= count_type.read(max_seqs as i64), "num-seqs-within-table", || {
+        let count = count_type.repr(count, &call.num_seqs.dtype);
+        format!("num_seqs[0]={count} must be less or equal to max_num_seqs={max_seqs}")
     })?;
     let Some(longest) = kv_lens.iter().copied().max() else {
         let message =
@@ -360,11 +388,21 @@ fn check_values(call: &StaticCall, metadata: &Metadata) -> Result<(), Verdict> {
              max_kv_len={longest} and page_size={page_size}."
         )
     })?;
-    let total = index(cu_q_lens, *num_seqs);
+    if count_type == CountType::Float {
+        let dtype = &call.num_seqs.dtype;
+        let message =
+            format!("TypeError: Indexer must have integer or boolean type, got indexer with type {dtype}");
+        return Err(Verdict::Crashes { message });
+    }
+    let total = index(cu_q_lens, count);
     require(i64::from(total) <= tokens as i64, "total-q-within-rows", || {
         format!("Total q tokens {total} must be less or equal to max_num_batched_tokens={tokens}.")
     })?;
-    for sequence in 0..*num_seqs {
+    if call.num_seqs.dtype == "int4" {
+        let message = "TypeError: only integer scalar arrays can be converted to a scalar index".to_string();
+        return Err(Verdict::Crashes { message });
+    }
+    for sequence in 0..count {
         let q_len = index(cu_q_lens, sequence + 1).wrapping_sub(index(cu_q_lens, sequence));
         let kv_len = index(kv_lens, sequence);
         require(q_len <= kv_len, "q-len-within-kv-len", || {
@@ -373,6 +411,46 @@ fn check_values(call: &StaticCall, metadata: &Metadata) -> Result<(), Verdict> {
         })?;
     }
     Ok(())
+}
+
+/// The element type of `num_seqs`, which no static check looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CountType {
+    /// An integer of so many bits: what is compared with it is cut to its width first, the table's rows included.
+    Integer {
+        /// Width.
+        bits: u32,
+        /// Whether it has a sign.
+        signed: bool,
+    },
+    /// A float: good enough to be compared, but not to index with.
+    Float,
+}
+
+impl CountType {
+    /// From NumPy's name.
+    fn of(dtype: &str) -> CountType {
+        let (name, signed) = dtype.strip_prefix('u').map_or((dtype, true), |name| (name, false));
+        match name.strip_prefix("int").and_then(|bits| bits.parse().ok()) {
+            Some(bits) => CountType::Integer { bits, signed },
+            None => CountType::Float,
+        }
+    }
+
+    /// A value as it comes out of an array of the type. Floats are taken to hold it exactly.
+    fn read(self, value: i64) -> i64 {
+        match self {
+            CountType::Integer { bits, signed: true } if bits < 64 => value << (64 - bits) >> (64 - bits),
+            CountType::Integer { bits, signed: false } if bits < 64 => value & ((1 << bits) - 1),
+            CountType::Integer { .. } | CountType::Float => value,
+        }
+    }
+
+    /// As `repr` writes it; the extension types of ml_dtypes print whole numbers without a point.
+    fn repr(self, value: i64, dtype: &str) -> String {
+        let point = if matches!(dtype, "float16" | "float32" | "float64") { "." } else { "" };
+        format!("Array({value}{point}, dtype={dtype})")
+    }
 }
 
 /// A scalar JAX array as `repr` writes it.
@@ -386,9 +464,9 @@ fn wrapping_ceil_div(value: i32, by: i32) -> i32 {
 }
 
 /// JAX's reading of a one-dimensional array: a negative index counts from the end, then the index is clamped.
-fn index(values: &[i32], index: i32) -> i32 {
+fn index(values: &[i32], index: i64) -> i32 {
     let len = values.len() as i64;
-    let wrapped = if index < 0 { i64::from(index) + len } else { i64::from(index) };
+    let wrapped = if index < 0 { index + len } else { index };
     values.get(wrapped.clamp(0, (len - 1).max(0)) as usize).copied().unwrap_or(0)
 }
 
@@ -417,10 +495,21 @@ mod tests {
     fn indices_wrap_and_then_clamp() {
         let values = [10, 11, 12];
         for (at, expected) in
-            [(0, 10), (2, 12), (3, 12), (i32::MAX, 12), (-1, 12), (-3, 10), (-4, 10), (i32::MIN, 10)]
+            [(0, 10), (2, 12), (3, 12), (1 << 31, 12), (-1, 12), (-3, 10), (-4, 10), (-1 << 31, 10)]
         {
             assert_eq!(index(&values, at), expected, "index {at}");
         }
+    }
+
+    #[test]
+    fn a_narrow_num_seqs_narrows_the_limit_too() {
+        let int8 = CountType::of("int8");
+        assert_eq!((int8.read(200), int8.read(-1), int8.read(100)), (-56, -1, 100));
+        assert_eq!(CountType::of("uint8").read(-1), 255);
+        assert_eq!(CountType::of("uint32").read(-1), i64::from(u32::MAX));
+        assert_eq!(CountType::of("int4").read(9), -7);
+        assert_eq!(CountType::of("float32").repr(5, "float32"), "Array(5., dtype=float32)");
+        assert_eq!(CountType::of("bfloat16").repr(5, "bfloat16"), "Array(5, dtype=bfloat16)");
     }
 
     #[test]

@@ -41,6 +41,20 @@ pub enum DType {
 }
 
 impl DType {
+    /// Every element type.
+    pub const ALL: [DType; 10] = [
+        DType::F32,
+        DType::Bf16,
+        DType::F16,
+        DType::F8E4M3FN,
+        DType::F8E5M2,
+        DType::I32,
+        DType::I16,
+        DType::I8,
+        DType::I4,
+        DType::I1,
+    ];
+
     /// Width of an element in bits.
     pub const fn bits(self) -> usize {
         match self {
@@ -75,18 +89,6 @@ impl DType {
 
     /// The inverse of [`DType::name`].
     pub fn from_name(name: &str) -> Option<DType> {
-        const ALL: [DType; 10] = [
-            DType::F32,
-            DType::Bf16,
-            DType::F16,
-            DType::F8E4M3FN,
-            DType::F8E5M2,
-            DType::I32,
-            DType::I16,
-            DType::I8,
-            DType::I4,
-            DType::I1,
-        ];
-        ALL.into_iter().find(|dtype| dtype.name() == name)
+        DType::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 }

@@ -5,6 +5,7 @@
 
 mod metadata;
 mod payload;
+pub mod probe;
 mod rules;
 mod statics;
 
@@ -15,7 +16,7 @@ use countersign_reference::{Batch, Metadata};
 pub use rules::{Rule, Scope, Standing, rules};
 pub use statics::check_static;
 
-use super::validator::StaticCall;
+use super::validator::{Check, StaticCall};
 use crate::variant::Variant;
 
 /// A broken rule and its place.
@@ -90,6 +91,35 @@ impl Contract {
     pub fn own_sequences(&self) -> Vec<usize> {
         let own: BTreeSet<usize> = self.breaches.iter().filter_map(|breach| breach.sequence).collect();
         own.into_iter().collect()
+    }
+}
+
+impl Rule {
+    /// The rule's own predicate: where `batch` breaks this rule, whatever else it breaks; nothing if it keeps it.
+    ///
+    /// An entry that is wrong by itself counts against the rule at its root only, here as in [`check`].
+    pub fn breaches(&self, variant: &Variant, batch: &Batch) -> Vec<Breach> {
+        self.own(check(variant, batch).breaches)
+    }
+
+    /// A static rule's predicate on any call; nothing for the other rules, which no call breaks.
+    pub fn breaches_of_call(&self, call: &StaticCall) -> Vec<Breach> {
+        self.own(check_static(call))
+    }
+
+    fn own(&self, mut breaches: Vec<Breach>) -> Vec<Breach> {
+        breaches.retain(|breach| breach.rule.id == self.id);
+        breaches
+    }
+
+    /// The messages by which upstream's checks refuse what breaks this rule, numbers left out; none where none names it.
+    pub fn messages(&self) -> Vec<String> {
+        self.refused_by.iter().filter_map(|id| Check::named(id)).map(Check::words).collect()
+    }
+
+    /// The rule of that id.
+    pub fn named(id: &str) -> Option<&'static Rule> {
+        rules().iter().find(|rule| rule.id == id)
     }
 }
 

@@ -6,7 +6,9 @@ use countersign_dtype::{Array, DType};
 use countersign_reference::{Blocking, Profile, RowStatus, attend};
 use proptest::prelude::*;
 
+use super::probe::{Edge, Input, Of, Probe, Value, probe};
 use super::*;
+use crate::catalogue::{Catalogue, Tier};
 use crate::rpa::testing::{batch, variant};
 use crate::rpa::validator::{Number, Shaped, Verdict, dynamic_check, static_check};
 
@@ -354,6 +356,80 @@ fn each_static_rule_is_kept_and_broken_at_its_boundary() {
         cases.iter().map(|case| case.0).chain(BOUNDARIES.iter().map(|boundary| boundary.rule)).collect();
     let all: BTreeSet<_> = rules().iter().map(|rule| rule.id).collect();
     assert_eq!(tested, all, "every rule has a boundary");
+}
+
+/// A batch with 0.5 in all that is stored, and the edge's values.
+fn batch_of(variant: &Variant, metadata: &Metadata, values: &[Value]) -> Batch {
+    let filled = |dtype, shape: &[usize]| Array::from_f32(dtype, shape, &vec![0.5; shape.iter().product()]);
+    let (heads, dim) = (2 * variant.kv_heads, variant.head_dim);
+    let mut q = filled(variant.q_dtype, &[variant.tokens, variant.q_heads, dim]);
+    let mut kv_pages = filled(variant.kv_dtype, &[variant.pages, variant.page_size, heads, dim]);
+    for Value { of, sequence, token, head, lane, value } in values {
+        let row =
+            metadata.page_indices[sequence * metadata.pages_per_seq + token / variant.page_size] as usize;
+        let slot = row * variant.page_size + token % variant.page_size;
+        let (array, first) = match of {
+            Of::Q => (&mut q, (metadata.cu_q_lens[*sequence] as usize + token) * variant.q_heads + head),
+            Of::K => (&mut kv_pages, slot * heads + 2 * head),
+            Of::V => (&mut kv_pages, slot * heads + 2 * head + 1),
+        };
+        for lane in lane.map_or(0..dim, |lane| lane..lane + 1) {
+            array.set_f32(first * dim + lane, *value);
+        }
+    }
+    Batch { metadata: metadata.clone(), q, kv_pages }
+}
+
+fn breaches_of(variant: &Variant, edge: &Edge) -> Contract {
+    match &edge.input {
+        Input::Batch(metadata, values) => check(variant, &batch_of(variant, metadata, values)),
+        Input::Call(call) => Contract { breaches: check_static(call) },
+    }
+}
+
+/// On every variant of the small tier.
+#[test]
+fn probes_stand_on_both_sides_of_their_rule_alone() {
+    let catalogue = Catalogue::builtin().unwrap();
+    let variants: Vec<&Variant> = catalogue.kernel("jax-rpa").unwrap().variants(Tier::Small).collect();
+    for rule in rules() {
+        let (mut kept, mut alone, mut with_others) = (0, 0, 0);
+        for variant in &variants {
+            let Probe { kept: inside, broken: outside } = probe(rule, variant);
+            for edge in inside {
+                let at = format!("{}: {}: {}", rule.id, variant.name, edge.name);
+                assert_eq!(breaches_of(variant, &edge).breaches, [], "{at}");
+                kept += 1;
+            }
+            for edge in outside {
+                let at = format!("{}: {}: {}", rule.id, variant.name, edge.name);
+                let found: BTreeSet<_> =
+                    breaches_of(variant, &edge).rules().iter().map(|rule| rule.id).collect();
+                let expected: BTreeSet<_> = edge.besides.iter().copied().chain([rule.id]).collect();
+                assert_eq!(found, expected, "{at}");
+                *(if edge.besides.is_empty() { &mut alone } else { &mut with_others }) += 1;
+            }
+        }
+        println!("{}: {kept} kept, {alone} broken alone, {with_others} with others", rule.id);
+        assert!(kept > 0 && alone > 0, "{} has no probe", rule.id);
+    }
+}
+
+#[test]
+fn a_rule_can_be_asked_alone() {
+    let (variant, mut batch) = (variant(), batch());
+    (batch.metadata.num_seqs, batch.metadata.cu_q_lens[0], batch.metadata.kv_lens[0]) = (3, 1, 1);
+    for rule in rules() {
+        let alone = rule.breaches(&variant, &batch);
+        let expected = matches!(rule.id, "cu-q-lens-starts-at-zero" | "q-len-within-kv-len");
+        assert_eq!(!alone.is_empty(), expected, "{}", rule.id);
+    }
+    let mut call = StaticCall::of(&variant);
+    call.num_seqs.shape = vec![2];
+    assert_eq!(Rule::named("num-seqs-shape").unwrap().breaches_of_call(&call).len(), 1);
+    assert_eq!(Rule::named("num-seqs-int32").unwrap().breaches_of_call(&call), []);
+    let words = Rule::named("total-q-within-rows").unwrap().messages();
+    assert_eq!(words, ["Total q tokens … must be less or equal to max_num_batched_tokens=…"]);
 }
 
 #[test]
