@@ -64,7 +64,8 @@ fn question(index: u64, variants: &[Variant]) -> Question<'_> {
     match index % 6 {
         0 | 1 => {
             let generated = generate(6, index, "jax-rpa", variants, None);
-            let variant = generated.case.variant(variants).unwrap();
+            let named = generated.case.variant.name();
+            let variant = variants.iter().find(|variant| variant.name == named).unwrap();
             let slip = generated.tags.slip.map_or("none", |slip| slip.name());
             classes.push(format!("slip: {slip}"));
             metadata = generated.case.metadata;
