@@ -9,6 +9,7 @@ use countersign_reports::{InternalError, ValidatorWords};
 
 use crate::campaign::{Found, Plan, Subject, draw};
 use crate::case::Case;
+use crate::contract::Lowering;
 use crate::evidence::Evidence;
 use crate::judge::judge;
 use crate::traced::follow;
@@ -30,6 +31,14 @@ pub trait Validator {
     /// # Errors
     /// A sentence, if no answer can be had: no worker, or a time-out.
     fn ask(&mut self, variant: &Variant, case: &Case) -> Result<Answer, String>;
+
+    /// Whether the real entry point lowers a case's call.
+    ///
+    /// # Errors
+    /// As [`Validator::ask`]; always, for one that can't tell.
+    fn lower(&mut self, _variant: &Variant, _case: &Case) -> Result<Lowering, String> {
+        Err("nobody to ask whether it lowers".to_owned())
+    }
 }
 
 /// A finding after its second run.

@@ -190,6 +190,14 @@ pub fn judge(trial: &Trial) -> Judgement {
     Judgement { findings, note }
 }
 
+/// What the kernel did, by name: that of the effect where it went wrong, else that of its conduct.
+pub fn effect_name(trial: &Trial) -> &'static str {
+    match act(trial) {
+        Act::Bad(effect) => effect.name(),
+        Act::NotRun | Act::Unsupported | Act::Right => trial.conduct.name(),
+    }
+}
+
 fn act(trial: &Trial) -> Act {
     match &trial.conduct {
         Conduct::NotRun => Act::NotRun,

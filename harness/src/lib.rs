@@ -7,6 +7,7 @@ pub mod case;
 pub mod cli;
 pub mod compare;
 pub mod confirm;
+pub mod contract;
 pub mod controls;
 pub mod corpus;
 pub mod evidence;

@@ -9,6 +9,7 @@ use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
 use countersign_kernels::engine::Policy;
 use countersign_kernels::rpa::contract::Keeping;
+use countersign_kernels::rpa::validator::Verdict;
 use countersign_reports::{
     CaseReport, FindingReport, FindingStatus, InternalError, KernelReport, Place, Report, SCHEMA_VERSION,
     Summary, Timing,
@@ -18,6 +19,7 @@ use crate::campaign::{described, exit_code, status, tool};
 use crate::case::CaseError;
 use crate::compare::Deviation;
 use crate::confirm::{Validator, disagreement, words};
+use crate::contract::{Lowering, judge_lowering};
 use crate::corpus::{CorpusFile, Expect};
 use crate::evidence::Evidence;
 use crate::judge::judge;
@@ -108,7 +110,7 @@ impl<'k> Replay<'k> {
             Err(error) => return self.fail(item, "unreadable case", &error.to_string()),
         };
         self.summary.cases += 1;
-        self.count(&trial, index);
+        self.count(&trial, index, item.file.case.statics.is_some());
         let port = (&trial.static_verdict, &trial.dynamic_verdict);
         let words = match validator.ask(&item.variant, &item.file.case) {
             Ok(answer) => {
@@ -125,7 +127,15 @@ impl<'k> Replay<'k> {
             }
         };
         let facts = Facts::of(&item.variant, &item.file.case.metadata);
-        let findings = judge(&trial).findings;
+        let lowering = lowering(item, &trial, validator);
+        if let Some(Err(why)) = &lowering {
+            tracing::warn!("{}: {why}", item.name);
+            self.summary.unsupported += 1;
+        }
+        let (findings, kernel) = match &lowering {
+            Some(Ok(lowering)) => (judge_lowering(&trial, lowering), lowering.to_string()),
+            Some(Err(_)) | None => (judge(&trial).findings, trial.conduct.to_string()),
+        };
         let expected = expected_signatures(&item.file);
         let mut news = false;
         for finding in &findings {
@@ -178,7 +188,7 @@ impl<'k> Replay<'k> {
                 .collect(),
             keeping: trial.contract.keeping().name().to_owned(),
             validators: words,
-            kernel: trial.conduct.to_string(),
+            kernel,
             shows: shows.chain(gone).collect(),
             outcome: outcome.to_owned(),
         });
@@ -223,7 +233,7 @@ impl<'k> Replay<'k> {
         entry.is_some_and(|Known { status, .. }| *status == Status::Fixed)
     }
 
-    fn count(&mut self, trial: &Trial, index: u64) {
+    fn count(&mut self, trial: &Trial, index: u64, overridden: bool) {
         let summary = &mut self.summary;
         match trial.contract.keeping() {
             Keeping::Kept => summary.kept += 1,
@@ -232,7 +242,8 @@ impl<'k> Replay<'k> {
         }
         *summary.hits.variant.entry(trial.variant.name.clone()).or_default() += 1;
         match &trial.conduct {
-            Conduct::Unsupported(_) => summary.unsupported += 1,
+            // Calls with static overrides are counted where they are lowered.
+            Conduct::Unsupported(_) => summary.unsupported += u64::from(!overridden),
             Conduct::Finished(comparison) => {
                 if trial.contract.keeping() == Keeping::Kept {
                     self.kept_rows.0 += comparison.compared_rows;
@@ -266,6 +277,12 @@ impl<'k> Replay<'k> {
             None => self.findings.push(finding),
         }
     }
+}
+
+/// What becomes of a call with static overrides that the check accepts; `None` for any other case.
+fn lowering(item: &Item, trial: &Trial, validator: &mut dyn Validator) -> Option<Result<Lowering, String>> {
+    let is_asked = item.file.case.statics.is_some() && trial.static_verdict == Verdict::Accepts;
+    is_asked.then(|| validator.lower(&item.variant, &item.file.case))
 }
 
 /// What the case itself expects; signatures that can't be read expect nothing (the reader of files refuses them).

@@ -29,10 +29,12 @@ pub enum Kind {
     ValidatorCrash,
     /// A kept batch on which the kernel does something else when its copies land in another order.
     DmaOrder,
+    /// A call that the static check accepts and that fails to lower, by accident.
+    DoesNotLower,
 }
 
 impl Kind {
-    const ALL: [Kind; 9] = [
+    const ALL: [Kind; 10] = [
         Kind::Divergence,
         Kind::Fault,
         Kind::RefusesValid,
@@ -42,6 +44,7 @@ impl Kind {
         Kind::MisleadingMessage,
         Kind::ValidatorCrash,
         Kind::DmaOrder,
+        Kind::DoesNotLower,
     ];
 
     /// The first field of a signature's text.
@@ -56,6 +59,7 @@ impl Kind {
             Kind::MisleadingMessage => "gap:misleading-message",
             Kind::ValidatorCrash => "gap:validator-crash",
             Kind::DmaOrder => "dma-order",
+            Kind::DoesNotLower => "gap:does-not-lower",
         }
     }
 
@@ -75,6 +79,7 @@ impl Kind {
             }
             Kind::ValidatorCrash => "the validator crashes without a message that a user could act on",
             Kind::DmaOrder => "what the kernel does with a correct batch depends on when its copies land",
+            Kind::DoesNotLower => "the static check accepts a call that then fails to lower",
         }
     }
 }
@@ -118,11 +123,15 @@ pub enum Effect {
     Refusal,
     /// The user reads something untrue or nothing useful.
     Message,
+    /// An exception from below while the call is lowered.
+    LoweringCrash,
+    /// It lowers, as if it were right.
+    Lowers,
 }
 
 impl Effect {
     /// The fourth field of a signature's text.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Effect::WrongRows => "wrong-rows",
             Effect::OthersRows => "others-rows",
@@ -132,6 +141,8 @@ impl Effect {
             Effect::Hang => "hang",
             Effect::Refusal => "refusal",
             Effect::Message => "message",
+            Effect::LoweringCrash => "lowering-crash",
+            Effect::Lowers => "lowers",
         }
     }
 
@@ -144,6 +155,8 @@ impl Effect {
             Effect::Hang,
             Effect::Refusal,
             Effect::Message,
+            Effect::LoweringCrash,
+            Effect::Lowers,
         ];
         plain
             .into_iter()

@@ -2,12 +2,57 @@
 //!
 //! Invariant: both forms get the same overrides. What one of them can't express is a type of its own here, not a default.
 
+use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::call::{Call, OptionValue as CallOption};
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::rpa::validator::{Number, Shaped, StaticCall, numpy_name};
 
-use crate::case::{Case, OperandName, OptionValue};
+use crate::case::{Case, OperandName, OperandOverride, OptionValue, StaticOverrides};
+
+impl StaticOverrides {
+    /// What makes `base` into `call`. An element type that a case can't name is left as it is.
+    pub fn between(base: &StaticCall, call: &StaticCall) -> StaticOverrides {
+        let mut overrides = StaticOverrides::default();
+        for ((name, before), (_, after)) in
+            OperandName::ALL.into_iter().zip(base.operands().map(|o| o.1)).zip(call.operands())
+        {
+            let dtype = DType::ALL.into_iter().find(|dtype| numpy_name(*dtype) == after.dtype);
+            let operand = OperandOverride {
+                shape: (after.shape != before.shape).then(|| after.shape.clone()),
+                dtype: dtype.filter(|_| after.dtype != before.dtype),
+            };
+            if operand != OperandOverride::default() {
+                overrides.operands.insert(name, operand);
+            }
+        }
+        let value = |number: Option<Number>| match number {
+            None => OptionValue::Absent,
+            Some(Number::Int(value)) => OptionValue::Integer(value),
+            Some(Number::Float(value)) => OptionValue::Float(value),
+        };
+        let whole = |value: Option<i64>| value.map_or(OptionValue::Absent, OptionValue::Integer);
+        let options = |call: &StaticCall| {
+            [
+                ("sm_scale", value(call.sm_scale)),
+                ("sliding_window", value(call.sliding_window)),
+                ("soft_cap", value(call.soft_cap)),
+                ("mask_value", value(call.mask_value)),
+                ("k_scale", value(call.k_scale)),
+                ("v_scale", value(call.v_scale)),
+                ("num_kv_pages_per_block", whole(call.num_kv_pages_per_block)),
+                ("num_queries_per_block", whole(call.num_queries_per_block)),
+                ("vmem_limit_bytes", whole(call.vmem_limit_bytes)),
+            ]
+        };
+        for ((name, before), (_, after)) in options(base).into_iter().zip(options(call)) {
+            if after != before {
+                overrides.options.insert(name.to_owned(), after);
+            }
+        }
+        overrides
+    }
+}
 
 impl Case {
     /// The call as the port of the static check takes it.

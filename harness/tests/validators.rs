@@ -9,9 +9,10 @@
 #![allow(clippy::unwrap_used, reason = "in tests a failed step is a failed test")]
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use countersign::generate::{BoundaryClass, generate};
-use countersign_dtype::{Array, DType};
+use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::call::Call;
 use countersign_kernels::catalogue::{Catalogue, Tier};
@@ -22,7 +23,7 @@ use countersign_kernels::rpa::sweep;
 use countersign_kernels::rpa::validator::{
     CHECKS, StaticCall, Verdict, check_of_message, dynamic_check_call, numpy_name, static_check,
 };
-use countersign_kernels::worker::{Asked, Worker};
+use countersign_kernels::worker::{Asked, Timeouts, Worker, metadata_values};
 use countersign_reference::Metadata;
 
 /// Asked about without a number.
@@ -166,28 +167,6 @@ impl<'v> Question<'v> {
         let second = (first == Verdict::Accepts).then(|| dynamic_check_call(&self.call, &self.metadata));
         (first, second)
     }
-
-    /// The arrays, typed as the call says; none where the static check refuses, since they needn't fit its shapes then.
-    fn values(&self, given: bool) -> Vec<(&'static str, Array)> {
-        if !given {
-            return Vec::new();
-        }
-        let Metadata { kv_lens, page_indices, cu_q_lens, num_seqs, .. } = &self.metadata;
-        let count = match DType::ALL.into_iter().find(|dtype| numpy_name(*dtype) == self.call.num_seqs.dtype)
-        {
-            Some(DType::I32) | None => Array::from_i32(&[1], &[*num_seqs]),
-            Some(dtype) => Array::from_f32(dtype, &[1], &[*num_seqs as f32]),
-        };
-        let (rows, columns) = (self.call.page_indices.shape[0], self.call.page_indices.shape[1]);
-        let mut table = page_indices.clone();
-        table.resize(rows * columns, 0);
-        vec![
-            ("kv_lens", Array::from_i32(&self.call.kv_lens.shape, kv_lens)),
-            ("page_indices", Array::from_i32(&self.call.page_indices.shape, &table)),
-            ("cu_q_lens", Array::from_i32(&self.call.cu_q_lens.shape, cu_q_lens)),
-            ("num_seqs", count),
-        ]
-    }
 }
 
 fn verdict(asked: Asked) -> Verdict {
@@ -223,7 +202,9 @@ fn port_and_real_validators_say_the_same() {
         Err(_) => SAMPLE,
     };
     let environment = Environment::open(None, None, &Silent).unwrap_or_else(|error| panic!("{error}"));
-    let mut worker = Worker::start(&environment).unwrap();
+    // A machine that is busy with something else is no disagreement.
+    let patient = Timeouts { ask: Duration::from_secs(900), ..Timeouts::default() };
+    let mut worker = Worker::start_with(&environment, patient).unwrap();
     let catalogue = Catalogue::builtin().unwrap();
     let kernel = catalogue.kernel("jax-rpa").unwrap();
     let entry_point = format!("{}:{}", kernel.python.module, kernel.python.entry_point);
@@ -236,7 +217,11 @@ fn port_and_real_validators_say_the_same() {
         let question = question(index, &variants);
         let (port_static, port_dynamic) = question.port();
         let call = Call::of_static(&entry_point, question.variant.generation, &question.call).unwrap();
-        let values = question.values(port_static == Verdict::Accepts);
+        // Where the static check refuses, values needn't fit the call's shapes.
+        let values = match port_static {
+            Verdict::Accepts => metadata_values(&question.call, &question.metadata),
+            Verdict::Refuses { .. } | Verdict::Crashes { .. } => Vec::new(),
+        };
         let answer = worker
             .validate_values(&call, &values)
             .unwrap_or_else(|error| panic!("input {index}: {error}: {:?}", question.call));

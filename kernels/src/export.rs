@@ -37,12 +37,15 @@ pub struct Refusal {
     pub message: String,
     /// Line in the kernel's own source file, where it passed through there.
     pub line: Option<u32>,
+    /// Whether the kernel's own file raised it on purpose, with a message: a refusal, not an accident.
+    #[serde(default)]
+    pub deliberate: bool,
 }
 
 /// What was raised, in its words, and where in the kernel.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refusal { kind, message, line } = self;
+        let Refusal { kind, message, line, .. } = self;
         f.write_str(kind)?;
         if !message.is_empty() {
             write!(f, ": {message}")?;
@@ -237,6 +240,8 @@ struct Line {
     message: String,
     #[serde(default)]
     line: Option<u32>,
+    #[serde(default)]
+    deliberate: bool,
 }
 
 #[derive(Deserialize)]
@@ -326,7 +331,8 @@ impl Run<'_> {
             match line.status {
                 Status::Ok => results[index] = Some(Ok(self.keep(index, &out.join(line.index.to_string()))?)),
                 Status::Refused => {
-                    let refusal = Refusal { kind: line.kind, message: line.message, line: line.line };
+                    let Line { kind, message, line, deliberate, .. } = line;
+                    let refusal = Refusal { kind, message, line, deliberate };
                     let text = serde_json::to_vec_pretty(&refusal)
                         .map_err(|error| self.fault(index, &error.to_string()))?;
                     self.cache.store(&self.keys[index], &[("refusal.json", &text)])?;
@@ -384,7 +390,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache { folder: folder.path().join("kernels") };
         assert_eq!(cache.load("k"), None);
-        let refusal = Refusal { kind: "ValueError".into(), message: "no".into(), line: Some(7) };
+        let refusal =
+            Refusal { kind: "ValueError".into(), message: "no".into(), line: Some(7), deliberate: true };
         cache.store("k", &[("refusal.json", &serde_json::to_vec(&refusal).unwrap())]).unwrap();
         assert_eq!(cache.load("k"), Some(Err(refusal)));
         fs::write(cache.folder.join("k/refusal.json"), "{").unwrap();

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::call::{Call, dtype_name};
 use crate::env::{Environment, Versions};
 use crate::export::Refusal;
+use crate::rpa::validator::{Shaped, StaticCall, numpy_name};
 
 /// How often a process that died or hung is replaced.
 const REPLACEMENTS: u32 = 5;
@@ -313,6 +314,27 @@ fn metadata_arrays(metadata: &Metadata) -> [(&'static str, Array); 4] {
     ]
 }
 
+/// The metadata as operands of a call of any shapes, `num_seqs` in its own element type. A table that the call makes wider or
+/// narrower than the metadata's is filled up with zeros, or cut.
+pub fn metadata_values(call: &StaticCall, metadata: &Metadata) -> Vec<(&'static str, Array)> {
+    let int32 = |shaped: &Shaped, values: &[i32]| {
+        let mut values = values.to_vec();
+        values.resize(shaped.shape.iter().product(), 0);
+        Array::from_i32(&shaped.shape, &values)
+    };
+    let entries: usize = call.num_seqs.shape.iter().product();
+    let count = match DType::ALL.into_iter().find(|dtype| numpy_name(*dtype) == call.num_seqs.dtype) {
+        Some(DType::I32) | None => int32(&call.num_seqs, &[metadata.num_seqs]),
+        Some(dtype) => Array::from_f32(dtype, &call.num_seqs.shape, &vec![metadata.num_seqs as f32; entries]),
+    };
+    vec![
+        ("kv_lens", int32(&call.kv_lens, &metadata.kv_lens)),
+        ("page_indices", int32(&call.page_indices, &metadata.page_indices)),
+        ("cu_q_lens", int32(&call.cu_q_lens, &metadata.cu_q_lens)),
+        ("num_seqs", count),
+    ]
+}
+
 fn encode(array: &Array) -> Value {
     Value::String(BASE64_STANDARD.encode(&array.bytes))
 }
@@ -501,7 +523,8 @@ mod tests {
             "dynamic":{"verdict":"refuses","type":"ValueError","message":"no","line":193}}"#;
         let verdict: WorkerVerdict = serde_json::from_str(text).unwrap();
         assert_eq!(verdict.static_check, Asked::Accepts);
-        let refusal = Refusal { kind: "ValueError".into(), message: "no".into(), line: Some(193) };
+        let refusal =
+            Refusal { kind: "ValueError".into(), message: "no".into(), line: Some(193), deliberate: false };
         assert_eq!(verdict.dynamic_check, Some(Asked::Refuses(refusal)));
     }
 }

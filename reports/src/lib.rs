@@ -4,6 +4,7 @@
 
 mod batch;
 mod bench;
+mod gaps;
 mod html;
 mod markdown;
 mod model;
@@ -13,6 +14,10 @@ pub use batch::{BatchReport, BreachReport, EntryReport, MAX_COLUMNS, MAX_SEQUENC
 pub use bench::{
     BENCH_VERSION, Bench, Growth, GrowthPoint, RATIOS, SanitizerCost, Spread, Throughput, TimedCase,
     TimedVariant, Times, bench_to_html, bench_to_json,
+};
+pub use gaps::{
+    ContractTable, Counts, GAPS_VERSION, Gap, GapsReport, ProbeRow, RuleRow, Side, SlipRow, SweepReport,
+    contract_from_json, counts_text, effect_words, gap_class, gaps_to_html, gaps_to_json, gaps_to_markdown,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

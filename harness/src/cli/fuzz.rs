@@ -18,7 +18,7 @@ use super::console::{Failure, print, today};
 use super::session::{self, AskWorker};
 use super::table::{self, row};
 use super::variant::VariantArgument;
-use super::{OrdersArgument, ProfileArgument, PythonArgument};
+use super::{OrdersArgument, ProfileArgument, PythonArgument, sweep};
 use crate::campaign::{self, EventLog, Observer, Plan, Progress, Subject, Totals};
 use crate::confirm::{Confirmation, confirm};
 use crate::corpus::{CorpusFile, Origin};
@@ -33,6 +33,7 @@ Examples:
   countersign fuzz --variant f32-q4-kv4 --variant bf16-q4-kv4
   countersign fuzz --variant q_heads=64,kv_heads=8,page_size=128
   countersign fuzz --profile v5e --only kept
+  countersign fuzz --static --variant f32-q4-kv4 --cases 200
   countersign fuzz --python ~/jax-dev/.venv --time 30s";
 
 /// Used where no seed is given, so that two runs of the same command do the same.
@@ -56,6 +57,11 @@ pub(super) struct Arguments {
     /// Threads [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Sweep the static side instead of batches: every option at its edges, every shape off by one, every element type, then
+    /// --cases pairs of these (100 unless given), each lowered by the real entry point where its check accepts it. Without
+    /// --variant, of the catalogue's first variant.
+    #[arg(long = "static", conflicts_with = "only")]
+    static_side: bool,
     /// Only batches that keep all rules, break disputed ones only, or break others.
     #[arg(long, value_enum)]
     only: Option<Only>,
@@ -127,9 +133,22 @@ fn parse_time(text: &str) -> Result<Duration, String> {
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let catalogue = session::catalogue()?;
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
-    let variants = arguments.variant.variants(kernel, Tier::Small)?;
+    let mut variants = arguments.variant.variants(kernel, Tier::Small)?;
     let known = known(&arguments.known)?;
     let out = &arguments.out;
+    if arguments.static_side {
+        if arguments.variant.is_empty() {
+            variants.truncate(1);
+        }
+        let effort = sweep::Effort {
+            seed: arguments.seed,
+            pairs: arguments.cases,
+            time: arguments.time,
+            jobs: arguments.jobs.map_or_else(cores, usize::from),
+        };
+        let environment = session::environment(arguments.python.python.clone())?;
+        return sweep::run(kernel, &variants, &effort, &known, &environment, out, arguments.json);
+    }
     let mut log = EventLog::open(out).map_err(|error| Failure::file(out, error))?;
 
     let environment = session::environment(arguments.python.python.clone())?;

@@ -14,11 +14,11 @@ use countersign_kernels::rpa::validator::{StaticCall, Verdict, static_check};
 
 use countersign_mosaic::{Program, parse};
 
-use super::PythonArgument;
 use super::console::{Failure, SetupProgress, print};
 use super::session;
 use super::table::{self, row};
 use super::variant::{VariantArgument, does_not_lower};
+use super::{PythonArgument, contract};
 use crate::case;
 
 const EXAMPLES: &str = "\
@@ -26,6 +26,8 @@ Examples:
   countersign kernels list
   countersign kernels show jax-rpa
   countersign kernels show jax-rpa --variant q_heads=64,kv_heads=8,page_size=128
+  countersign kernels show jax-rpa --contract
+  countersign kernels gaps jax-rpa --out gaps
   countersign kernels export jax-rpa --variant f32-q4-kv4 --out mlir";
 
 /// Arguments of `kernels`.
@@ -46,7 +48,18 @@ enum Command {
         kernel: String,
         #[command(flatten)]
         variant: VariantArgument,
+        /// Probe every rule of the contract on both sides, and show what the real checks say and what the kernel does.
+        #[arg(long)]
+        contract: bool,
+        /// With --contract: print the measured table as JSON.
+        #[arg(long, requires = "contract")]
+        json: bool,
+        #[command(flatten)]
+        python: PythonArgument,
     },
+    /// Measure the contract, slips, and the static side, and write the report of all gaps: DIR/<kernel>-<version>-gaps.html,
+    /// .md, and -contract.json.
+    Gaps(contract::Gaps),
     /// Write a kernel's lowered modules and manifests to a folder.
     Export {
         /// The kernel's id.
@@ -73,7 +86,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             print(&table::render(&rows))?;
             Ok(0)
         }
-        Command::Show { kernel, variant } => {
+        Command::Gaps(arguments) => contract::gaps(arguments, &catalogue),
+        Command::Show { kernel, variant, contract: true, json, python } => {
+            let kernel = session::kernel(&catalogue, kernel)?;
+            contract::show(kernel, variant, *json, python)
+        }
+        Command::Show { kernel, variant, contract: false, .. } => {
             let kernel = session::kernel(&catalogue, kernel)?;
             if variant.is_empty() {
                 print(&describe(kernel))?;

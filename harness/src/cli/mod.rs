@@ -7,6 +7,7 @@
 
 mod bench;
 mod console;
+mod contract;
 mod controls;
 mod corpus;
 mod fuzz;
@@ -17,6 +18,7 @@ mod report;
 mod session;
 mod setup;
 mod show;
+mod sweep;
 mod table;
 mod variant;
 

@@ -15,6 +15,7 @@ use countersign_kernels::worker::{Asked, Worker};
 use super::console::{Failure, SetupProgress};
 use crate::case::Case;
 use crate::confirm::{Answer, Validator};
+use crate::contract::Lowering;
 use crate::loaded::Loaded;
 
 /// The catalogue's kernel of that id.
@@ -66,13 +67,24 @@ impl<'a> AskWorker<'a> {
     }
 }
 
-impl Validator for AskWorker<'_> {
-    fn ask(&mut self, variant: &Variant, case: &Case) -> Result<Answer, String> {
+impl AskWorker<'_> {
+    fn worker(&mut self) -> Result<&mut Worker, String> {
         let environment = self.environment;
         let worker =
             self.worker.get_or_insert_with(|| Worker::start(environment).map_err(|error| error.to_string()));
-        let worker = worker.as_mut().map_err(|why| why.clone())?;
+        worker.as_mut().map_err(|why| why.clone())
+    }
+}
+
+impl Validator for AskWorker<'_> {
+    fn lower(&mut self, variant: &Variant, case: &Case) -> Result<Lowering, String> {
         let call = case.python_call(self.kernel, variant);
+        self.worker()?.trace(&call).map(Lowering::of).map_err(|error| error.to_string())
+    }
+
+    fn ask(&mut self, variant: &Variant, case: &Case) -> Result<Answer, String> {
+        let call = case.python_call(self.kernel, variant);
+        let worker = self.worker()?;
         // Values that don't fit an overridden operand can't be given; the static check doesn't look at values.
         let overridden = case.statics.as_ref().is_some_and(|statics| !statics.operands.is_empty());
         let asked = if overridden {

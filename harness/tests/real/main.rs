@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "in tests a failed step is a failed test")]
 
 mod command;
+mod contract;
 mod controls;
 mod edits;
 mod kernel;

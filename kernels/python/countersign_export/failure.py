@@ -9,9 +9,14 @@ from typing import Any
 
 
 def describe(error: BaseException, file: str) -> dict[str, Any]:
-    """`type`, `message`, `line`: the innermost line of `file` on the way to the raise, or None."""
+    """`type`, `message`, `line` (the innermost line of `file` on the way to the raise, or None), `deliberate`."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return {"type": type(error).__name__, "message": str(error), "line": lines[-1] if lines else None}
+    return {
+        "type": type(error).__name__,
+        "message": str(error),
+        "line": lines[-1] if lines else None,
+        "deliberate": is_deliberate(error, file),
+    }
 
 
 def is_deliberate(error: BaseException, file: str) -> bool:

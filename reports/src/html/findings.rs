@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::number::counted;
 use super::{Section, picture, stack};
-use crate::{FaultReport, FindingReport, FindingStatus, Report, SourceText};
+use crate::{FaultReport, FindingReport, FindingStatus, Report, SourceText, effect_words};
 
 /// The section; absent where there is no finding and no fault of ours.
 pub(super) fn section(report: &Report) -> Option<Section> {
@@ -92,6 +92,15 @@ struct About<'a> {
 }
 
 fn card(finding: &FindingReport, open: bool, about: &About<'_>) -> Markup {
+    card_of(finding, open, about, &html! {})
+}
+
+/// A card outside a run's report, with `more` under what the kernel does.
+pub(crate) fn card_with(finding: &FindingReport, open: bool, more: Markup) -> Markup {
+    card_of(finding, open, &About { sources: Vec::new(), profile: None }, &more)
+}
+
+fn card_of(finding: &FindingReport, open: bool, about: &About<'_>, more: &Markup) -> Markup {
     let (status, class) = match finding.status {
         FindingStatus::New => ("new", "new"),
         FindingStatus::Returned => ("back", "new"),
@@ -112,6 +121,7 @@ fn card(finding: &FindingReport, open: bool, about: &About<'_>) -> Markup {
                 (input(finding))
                 @if let Some(batch) = &finding.batch { (picture::batch(batch, finding)) }
                 (conduct(finding, &about.sources))
+                (more)
                 (validators(finding))
                 @if let Some(cause) = &finding.cause {
                     h5 { "Why" }
@@ -223,7 +233,7 @@ fn again(finding: &FindingReport, about: &About<'_>) -> Markup {
 }
 
 /// What the marks in the pictures mean.
-fn legend(open: bool) -> Markup {
+pub(crate) fn legend(open: bool) -> Markup {
     html! {
         details.words open[open] {
             summary { "How to read the pictures" }
@@ -242,23 +252,7 @@ fn legend(open: bool) -> Markup {
 
 /// An effect or fault class in words that need no explanation.
 pub(super) fn effect(name: &str) -> &str {
-    match name {
-        "wrong-rows" => "wrong rows, silently",
-        "others-rows" => "wrong rows of other sequences, silently",
-        "undefined-output" => "output from undefined memory, silently",
-        "hang" => "does not end",
-        "refusal" => "refused",
-        "message" => "a message that misleads",
-        "out-of-bounds" => "out-of-bounds access",
-        "undefined-use" => "decision by undefined memory",
-        "race" => "race with a copy in flight",
-        "deadlock" => "waits for ever",
-        "residue" => "copies still in flight at the end",
-        "output-revisited" => "output block written twice",
-        "arithmetic" => "division that has no result",
-        "narrowing" => "position too large for its type",
-        other => other,
-    }
+    effect_words(name)
 }
 
 /// A link is followed only to the web; else it is text.
@@ -272,7 +266,7 @@ fn reference(link: &str) -> Markup {
     }
 }
 
-fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

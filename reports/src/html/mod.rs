@@ -11,14 +11,14 @@
 
 mod cases;
 mod drawn;
-mod findings;
+pub(crate) mod findings;
 mod number;
 mod pairs;
 mod picture;
 mod source;
 mod spread;
 mod stack;
-mod strip;
+pub(crate) mod strip;
 mod summary;
 mod tallies;
 

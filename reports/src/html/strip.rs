@@ -16,7 +16,7 @@ const TOP: f64 = 22.0;
 const LABEL: f64 = 30.0;
 
 /// Patterns that the strips of a page share.
-pub(super) fn patterns() -> Markup {
+pub(crate) fn patterns() -> Markup {
     html! {
         svg.defs width="0" height="0" aria-hidden="true" {
             defs {

@@ -1,0 +1,41 @@
+//! Names of effects and of kinds of gaps in words that need no explanation.
+//!
+//! Invariant: total; a name that isn't known stands for itself.
+
+/// An effect, fault class or outcome in words.
+pub fn effect_words(name: &str) -> &str {
+    match name {
+        "wrong-rows" => "wrong rows, silently",
+        "others-rows" => "wrong rows of other sequences, silently",
+        "undefined-output" => "output from undefined memory, silently",
+        "hang" => "does not end",
+        "refusal" => "refused",
+        "message" => "a message that misleads",
+        "out-of-bounds" => "out-of-bounds access",
+        "undefined-use" => "decision by undefined memory",
+        "race" => "race with a copy in flight",
+        "deadlock" => "waits for ever",
+        "residue" => "copies still in flight at the end",
+        "output-revisited" => "output block written twice",
+        "arithmetic" => "division that has no result",
+        "narrowing" => "position too large for its type",
+        "lowering-crash" => "fails to lower, by accident",
+        "lowers" => "lowers all the same",
+        "right where defined" => "harmless: rows that have a value are right",
+        other => other,
+    }
+}
+
+/// A kind of gap in words, by the first field of a signature.
+pub fn gap_class(kind: &str) -> &str {
+    match kind {
+        "gap:accepts-invalid" => "accepts invalid input",
+        "gap:refused-unseen" => "refused only where production never looks",
+        "gap:mishandles-disputed" => "mishandles disputed input",
+        "gap:misleading-message" => "misleading message",
+        "gap:refuses-valid" => "refuses valid input",
+        "gap:validator-crash" => "check crashes without a usable message",
+        "gap:does-not-lower" => "accepted, but doesn't lower",
+        other => other,
+    }
+}
