@@ -54,9 +54,10 @@ fn render(report: &GapsReport, out: &mut String) -> std::fmt::Result {
     for rule in &contract.rules {
         writeln!(
             out,
-            "| `{}`: {} | {} | {} | {} | {} | {} |",
+            "| `{}`: {}{} | {} | {} | {} | {} | {} |",
             rule.id,
             cell(&rule.sentence),
+            rule.messages.iter().map(|words| format!(" Named by “{}”", cell(words))).collect::<String>(),
             rule.standing,
             plain(&rule.broken.r#static),
             plain(&rule.broken.dynamic),

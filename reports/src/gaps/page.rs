@@ -45,7 +45,7 @@ pub fn gaps_to_html(report: &GapsReport) -> String {
                     }
                     (figures(report))
                     dl.facts {
-                        dt { "kernel" } dd { @for (name, version) in &contract.packages { (name) " " (version) " " } }
+                        dt { "kernel" } dd { (packages(contract)) }
                         dt { "source" } dd { code { (contract.source_sha256) } }
                         dt { "batches on" } dd { (contract.variants.len()) " variants" }
                         dt { "static calls on" } dd { (contract.static_variants.join(", ")) }
@@ -71,6 +71,12 @@ pub fn gaps_to_html(report: &GapsReport) -> String {
     let mut text = page.into_string();
     text.push('\n');
     text
+}
+
+fn packages(contract: &ContractTable) -> String {
+    let packages: Vec<String> =
+        contract.packages.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    packages.join(", ")
 }
 
 fn figures(report: &GapsReport) -> Markup {
@@ -118,6 +124,7 @@ fn rules(rules: &[RuleRow]) -> Markup {
                             th scope="row" {
                                 code { (rule.id) } " " small { (rule.standing) }
                                 span.sentence { (rule.sentence) }
+                                @for message in &rule.messages { span.sentence { "Named by “" (message) "”" } }
                             }
                             td { (counts(&rule.broken.r#static, |word| word)) }
                             td { (counts(&rule.broken.dynamic, |word| word)) }

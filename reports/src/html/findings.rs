@@ -16,6 +16,7 @@ pub(super) fn section(report: &Report) -> Option<Section> {
     let about = About {
         sources: report.kernels.iter().filter_map(|kernel| kernel.source.as_ref()).collect(),
         profile: report.profile.as_deref(),
+        numbered: true,
     };
     let of = |status| -> Vec<&FindingReport> {
         report.findings.iter().filter(|finding| finding.status == status).collect()
@@ -89,6 +90,8 @@ struct About<'a> {
     sources: Vec<&'a SourceText>,
     /// The device profile.
     profile: Option<&'a str>,
+    /// Whether a finding's case has a number in a run.
+    numbered: bool,
 }
 
 fn card(finding: &FindingReport, open: bool, about: &About<'_>) -> Markup {
@@ -97,7 +100,7 @@ fn card(finding: &FindingReport, open: bool, about: &About<'_>) -> Markup {
 
 /// A card outside a run's report, with `more` under what the kernel does.
 pub(crate) fn card_with(finding: &FindingReport, open: bool, more: Markup) -> Markup {
-    card_of(finding, open, &About { sources: Vec::new(), profile: None }, &more)
+    card_of(finding, open, &About { sources: Vec::new(), profile: None, numbered: false }, &more)
 }
 
 fn card_of(finding: &FindingReport, open: bool, about: &About<'_>, more: &Markup) -> Markup {
@@ -220,7 +223,10 @@ fn again(finding: &FindingReport, about: &About<'_>) -> Markup {
             pre.commands { "countersign replay " (file) (option) "\ncountersign show " (file) (trace) }
             p.note { "From the run's folder. Case " (finding.case) " on " (finding.variant) ", signature " code { (finding.signature) } "." }
         } @else {
-            p.note { "Case " (finding.case) " on " (finding.variant) ", signature " code { (finding.signature) } "." }
+            p.note {
+                @if about.numbered { "Case " (finding.case) " on " } @else { "On " }
+                (finding.variant) ", signature " code { (finding.signature) } "."
+            }
         }
         @if let Some(text) = &finding.case_file {
             details.case {
