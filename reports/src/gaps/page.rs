@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{
-    Counts, Gap, GapsReport, RuleRow, Side, SlipRow, SweepReport, by_count, effect_words, gap_class,
+    ContractTable, Counts, Gap, GapsReport, RuleRow, Side, SlipRow, SweepReport, by_count, effect_words,
+    gap_class,
 };
 use crate::html::findings;
 use crate::html::{grouped, strip};
