@@ -168,10 +168,7 @@ fn fails(refusal: &Refusal) -> Outcome {
 
 /// The variant that makes this call, if one does.
 pub(super) fn as_variant(call: &StaticCall, near: &Variant) -> Option<Variant> {
-    let float = |number: Option<Number>| match number {
-        None => None,
-        Some(number) => Some(number.as_f64() as f32),
-    };
+    let float = |number: Option<Number>| number.map(|number| number.as_f64() as f32);
     let (&[tokens, q_heads, head_dim], &[pages, page_size, combined, _]) =
         (&call.q.shape[..], &call.kv_pages.shape[..])
     else {

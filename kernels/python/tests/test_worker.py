@@ -80,7 +80,7 @@ def test_trace(call: dict[str, Any]) -> None:
     assert ask("trace", call=call)["outcome"] == "lowers"
     call["operands"][1]["shape"][3] = 64
     answer = ask("trace", call=call)
-    assert (answer["outcome"], answer["type"]) == ("refused", "ValueError")
+    assert (answer["outcome"], answer["type"], answer["deliberate"]) == ("refused", "ValueError", True)
     assert answer["message"] == "Q head_dim 128 must be the same as that of K/V 64."
 
 
