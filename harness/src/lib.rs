@@ -16,6 +16,7 @@ pub mod interpreter;
 pub mod judge;
 pub mod known;
 pub mod loaded;
+pub mod minimise;
 pub mod options;
 pub mod ordered;
 pub mod orders;

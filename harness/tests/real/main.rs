@@ -9,6 +9,7 @@ mod controls;
 mod edits;
 mod kernel;
 mod killed;
+mod minimised;
 mod optimized;
 mod sentinels;
 mod shapes;
