@@ -5,11 +5,12 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use countersign::campaign::{Observer, Plan, Subject, Totals, finish, run};
+use countersign::campaign::{Confirmed, Observer, Plan, Subject, Totals, finish, run};
 use countersign::confirm::{Answer, Validator, confirm};
 use countersign::corpus::CorpusFile;
 use countersign::generate::BoundaryClass;
 use countersign::known::KnownFile;
+use countersign::minimise::minimise_all;
 use countersign_dtype::Array;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
@@ -166,10 +167,16 @@ fn report(slip: Slip, cases: u64, jobs: usize, validator: &mut FakeValidator) ->
     let plan =
         Plan { seed: 7, cases: Some(cases), jobs, only: None, policy: Policy::default(), known: &known };
     let totals = run(&subject, &plan, &|| true, &mut Heard::default());
-    let confirmations: Vec<_> =
-        totals.findings.iter().map(|found| confirm(&subject, &plan, found, validator)).collect();
+    let (minimised, panics) = minimise_all(&subject, &plan, &totals, &|| true);
+    assert_eq!(panics, Vec::<String>::new());
+    let confirmed = totals.findings.iter().zip(minimised).map(|(found, minimal)| Confirmed {
+        confirmation: confirm(&subject, &plan, found, minimal.as_ref(), validator),
+        minimal,
+        repro: None,
+    });
+    let confirmed: Vec<Confirmed> = confirmed.collect();
     let kernel = KernelReport { id: "jax-rpa".to_owned(), ..KernelReport::default() };
-    finish(&subject, &plan, &totals, &confirmations, kernel, false, Timing::default())
+    finish(&subject, &plan, &totals, &confirmed, kernel, false, Timing::default())
 }
 
 #[test]

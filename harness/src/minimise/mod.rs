@@ -11,6 +11,7 @@
 //! Invariant: a function of case, target, subject and budget. Weights only fall, so it ends; a round in which no pass helps
 //! is the end, so minimising twice changes nothing unless the budget ran out. No Python is started here.
 
+mod all;
 mod batch;
 mod lengths;
 mod options;
@@ -25,6 +26,7 @@ use std::collections::HashSet;
 
 use countersign_kernels::Variant;
 use countersign_kernels::engine::{Engine, Policy};
+use countersign_reports::SizeReport;
 
 use crate::campaign::Subject;
 use crate::case::{Case, CaseError};
@@ -33,7 +35,8 @@ use crate::known::{Facts, KnownFile};
 use crate::signature::Signature;
 use crate::trial::run_trial;
 
-pub use weight::{Size, Weight};
+pub use all::minimise_all;
+pub use weight::{Weight, size};
 
 /// Executions that a case may cost where nobody says otherwise. Most need a third of it.
 pub const BUDGET: u64 = 2000;
@@ -57,9 +60,9 @@ pub struct Minimal {
     /// The smallest case found.
     pub draft: Draft,
     /// The case that it came from.
-    pub before: Size,
+    pub before: SizeReport,
     /// What is left of it.
-    pub after: Size,
+    pub after: SizeReport,
     /// Cases executed.
     pub executions: u64,
     /// Whether no pass helps any more: neither the budget nor the caller put an end to it.
@@ -134,7 +137,7 @@ impl<'a> Minimiser<'a> {
         let subject = self.subject;
         let context = Context { variants: subject.variants() };
         draft.case.check(context.variant(&draft))?;
-        let before = Size::of(context.variant(&draft), &draft.case);
+        let before = size(context.variant(&draft), &draft.case);
         let mut search = Search {
             minimiser: self,
             target,
@@ -157,7 +160,7 @@ impl<'a> Minimiser<'a> {
             }
         }
         let Search { executions, stopped, .. } = search;
-        let after = Size::of(context.variant(&best), &best.case);
+        let after = size(context.variant(&best), &best.case);
         Ok(Minimal { draft: best, before, after, executions, complete: shows && !stopped })
     }
 

@@ -5,48 +5,22 @@
 use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::rpa::facts;
+use countersign_reports::SizeReport;
 
 use super::batch::Parts;
 use super::payload::rank;
 use crate::case::Case;
 
-/// How large a batch is, for a person: what its arrays hold of what its metadata claims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
-    /// Sequences.
-    pub sequences: u64,
-    /// Query tokens.
-    pub queries: u64,
-    /// Tokens in the cache, over all sequences.
-    pub keys: u64,
-}
-
-impl Size {
-    /// Of a case's batch.
-    pub fn of(variant: &Variant, case: &Case) -> Size {
-        let parts = Parts::of(&case.metadata);
-        let reach = facts::table_reach(variant.page_size, case.metadata.pages_per_seq) as i64;
-        let sum =
-            |lens: &mut dyn Iterator<Item = i64>, most: i64| lens.map(|len| len.clamp(0, most) as u64).sum();
-        Size {
-            sequences: parts.sequences.len() as u64,
-            queries: sum(&mut parts.sequences.iter().map(|sequence| sequence.q_len), variant.tokens as i64),
-            keys: sum(&mut parts.sequences.iter().map(|sequence| sequence.kv_len), reach),
-        }
-    }
-}
-
-/// `5 sequences, 37 query tokens, 120 in the cache`.
-impl std::fmt::Display for Size {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Size { sequences, queries, keys } = self;
-        let s = |count: &u64| if *count == 1 { "" } else { "s" };
-        write!(
-            f,
-            "{sequences} sequence{}, {queries} query token{}, {keys} in the cache",
-            s(sequences),
-            s(queries)
-        )
+/// How large a case's batch is, for a person: what its arrays hold of what its metadata claims.
+pub fn size(variant: &Variant, case: &Case) -> SizeReport {
+    let parts = Parts::of(&case.metadata);
+    let reach = facts::table_reach(variant.page_size, case.metadata.pages_per_seq) as i64;
+    let sum =
+        |lens: &mut dyn Iterator<Item = i64>, most: i64| lens.map(|len| len.clamp(0, most) as u64).sum();
+    SizeReport {
+        sequences: parts.sequences.len() as u64,
+        queries: sum(&mut parts.sequences.iter().map(|sequence| sequence.q_len), variant.tokens as i64),
+        keys: sum(&mut parts.sequences.iter().map(|sequence| sequence.kv_len), reach),
     }
 }
 

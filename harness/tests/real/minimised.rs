@@ -4,8 +4,9 @@
 
 use countersign::campaign::{Found, Plan, Subject, draw, run};
 use countersign::known::KnownFile;
-use countersign::minimise::{BUDGET, Draft, Minimal, Minimiser, Size, Target};
+use countersign::minimise::{BUDGET, Draft, Minimal, Minimiser, Target};
 use countersign_kernels::engine::Policy;
+use countersign_reports::SizeReport;
 
 use crate::{Deaf, Kernel};
 
@@ -49,7 +50,7 @@ fn raw_findings_become_small_and_stay_what_they_are() {
         minimised.push(minimal);
     }
     println!("{} findings         median before, after    largest before, after", minimised.len());
-    let sizes: [(&str, fn(&Size) -> u64); 3] = [
+    let sizes: [(&str, fn(&SizeReport) -> u64); 3] = [
         ("sequences", |size| size.sequences),
         ("query tokens", |size| size.queries),
         ("tokens in the cache", |size| size.keys),

@@ -106,6 +106,14 @@ pub(crate) fn sample() -> Report {
             batch: Some(batch()),
             file: Some("findings/a.toml".into()),
             case_file: Some("[case]\nversion = 1\n".into()),
+            minimised: Some(MinimisedReport {
+                original: "originals/a.toml".into(),
+                before: SizeReport { sequences: 5, queries: 37, keys: 120 },
+                after: SizeReport { sequences: 1, queries: 1, keys: 4 },
+                executions: 43,
+                complete: true,
+            }),
+            repro: Some("findings/a.py".into()),
         }],
         rules: BTreeMap::from([(
             "kv-lens-in-table".into(),
