@@ -22,6 +22,7 @@ pub mod ordered;
 pub mod orders;
 pub mod payload;
 pub mod replay;
+pub mod repro;
 pub mod show;
 pub mod signature;
 mod statics;

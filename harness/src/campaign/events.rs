@@ -123,6 +123,18 @@ impl EventLog {
     }
 }
 
+impl EventLog {
+    /// Writes a finding's Python script beside its case; its name.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn repro(&mut self, found: &Found, script: &str) -> io::Result<String> {
+        let name = format!("{FINDINGS_FOLDER}/{}.py", stem(found));
+        write_whole(&self.out.join(&name), script.as_bytes())?;
+        Ok(name)
+    }
+}
+
 /// Writes a file that nobody ever sees in part: a kill leaves the old one, or none.
 ///
 /// # Errors

@@ -27,6 +27,7 @@ use crate::corpus::{CorpusFile, Origin};
 use crate::known::KnownFile;
 use crate::loaded::Loaded;
 use crate::minimise::minimise_all;
+use crate::repro;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -298,7 +299,14 @@ fn confirm_all(
                 found_file(loaded, plan, found, &confirmation.finding.detail, shown.case.clone()).to_toml();
             log.minimised(found, minimal, &text)?;
         }
-        confirmed.push(Confirmed { confirmation, minimal, repro: None });
+        let script = confirmation.trial.as_ref().map(|trial| {
+            repro::script(loaded.kernel(), &confirmation.shown.case, trial, &confirmation.finding)
+        });
+        let repro = match script {
+            Some(Ok(script)) => Some(log.repro(found, &script)?),
+            Some(Err(_)) | None => None,
+        };
+        confirmed.push(Confirmed { confirmation, minimal, repro });
     }
     Ok(confirmed)
 }

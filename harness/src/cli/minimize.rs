@@ -2,6 +2,7 @@
 //!
 //! Invariant: the file that was given is never changed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -17,11 +18,12 @@ use super::{OrdersArgument, ProfileArgument, PythonArgument, items, session};
 use crate::campaign::{Subject, write_whole};
 use crate::case::CaseError;
 use crate::corpus::{CorpusFile, Expect, Origin};
+use crate::judge::{Finding, judge};
 use crate::loaded::Loaded;
 use crate::minimise::{BUDGET, Draft, Minimal, Minimiser, Target};
 use crate::replay::Item;
-use crate::show;
 use crate::signature::OptionNames;
+use crate::{repro, show};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,7 +104,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let shows = minimiser.target(&minimal.draft).map_err(unreadable)?;
     let file = small_file(&loaded, &item, &minimal, &shows, path);
     write_whole(&out, file.to_toml().as_bytes()).map_err(|error| Failure::file(&out, error))?;
-    tell(arguments, &loaded, &minimal, &shows, &out, &file)?;
+    let repro = write_repro(&mut minimiser, kernel, &minimal.draft, &target, &out)?;
+    tell(arguments, &loaded, &minimal, &shows, (&out, repro.as_deref()), &file)?;
     let is_new = |(_, entry): &(_, Option<usize>)| entry.is_none();
     Ok(match (shows.0.iter().any(is_new), minimal.complete) {
         (true, true | false) => 1,
@@ -152,11 +155,37 @@ fn small_file(loaded: &Loaded, item: &Item, minimal: &Minimal, shows: &Target, p
         }
         None => (format!("{name}, minimised"), "It shows what the larger case showed.".to_owned()),
     };
-    let signatures = shows.0.iter().map(|(signature, _)| signature.to_string());
+    let signatures: BTreeSet<String> = shows.0.iter().map(|(signature, _)| signature.to_string()).collect();
     CorpusFile {
         case: minimal.draft.case.clone().self_contained(loaded.kernel(), loaded.variants()),
         origin: Some(Origin { when: today(), from, cause }),
-        expect: Some(Expect::Signatures(signatures.collect())),
+        expect: Some(Expect::Signatures(signatures.into_iter().collect())),
+    }
+}
+
+/// Writes the script that shows the first kept finding beside the case; its path, where there is one.
+fn write_repro(
+    minimiser: &mut Minimiser<'_>,
+    kernel: &KernelEntry,
+    draft: &Draft,
+    target: &Target,
+    out: &Path,
+) -> Result<Option<PathBuf>, Failure> {
+    let unreadable =
+        |error: CaseError| Failure::new(error.to_string(), "a case file is described in corpus/README.md");
+    let trial = minimiser.trial(draft).map_err(unreadable)?;
+    let is_kept = |finding: &Finding| target.0.iter().any(|(signature, _)| *signature == finding.signature);
+    let Some(finding) = judge(&trial).findings.into_iter().find(is_kept) else { return Ok(None) };
+    match repro::script(kernel, &draft.case, &trial, &finding) {
+        Ok(script) => {
+            let path = out.with_extension("py");
+            write_whole(&path, script.as_bytes()).map_err(|error| Failure::file(&path, error))?;
+            Ok(Some(path))
+        }
+        Err(why) => {
+            eprintln!("no Python script: {why}");
+            Ok(None)
+        }
     }
 }
 
@@ -165,7 +194,7 @@ fn tell(
     loaded: &Loaded,
     minimal: &Minimal,
     shows: &Target,
-    out: &Path,
+    (out, repro): (&Path, Option<&Path>),
     file: &CorpusFile,
 ) -> Result<(), Failure> {
     let Minimal { draft, before, after, executions, complete } = minimal;
@@ -179,9 +208,10 @@ fn tell(
         .collect();
     let end = if *complete { "" } else { "; stopped early" };
     let text = format!(
-        "{}\n{before}\n  became {after}\n  in {executions} executions{end}\n{}\n",
+        "{}\n{before}\n  became {after}\n  in {executions} executions{end}\n{}\n{}",
         show::table(&draft.case, variant, &lines),
-        out.display()
+        out.display(),
+        repro.map_or_else(String::new, |repro| format!("{}\n", repro.display()))
     );
     if !arguments.json {
         return print(&text);
@@ -194,6 +224,7 @@ fn tell(
         .collect();
     let document = json!({
         "file": out,
+        "repro": repro,
         "shows": findings,
         "variant": variant.name,
         "before": before,

@@ -30,10 +30,10 @@ use countersign_reports::SizeReport;
 
 use crate::campaign::Subject;
 use crate::case::{Case, CaseError};
-use crate::judge::{Judgement, judge};
+use crate::judge::judge;
 use crate::known::{Facts, KnownFile};
 use crate::signature::Signature;
-use crate::trial::run_trial;
+use crate::trial::{Trial, run_trial};
 
 pub use all::minimise_all;
 pub use weight::{Weight, size};
@@ -114,7 +114,7 @@ impl<'a> Minimiser<'a> {
     /// As [`Case::batch`].
     pub fn target(&mut self, draft: &Draft) -> Result<Target, CaseError> {
         let facts = Facts::of(&self.subject.variants()[draft.position], &draft.case.metadata);
-        let findings = self.judge(draft)?.findings;
+        let findings = judge(&self.trial(draft)?).findings;
         let with_entry = |signature: Signature| {
             let entry = self.known.explain(&signature, &facts);
             (signature, entry)
@@ -164,7 +164,11 @@ impl<'a> Minimiser<'a> {
         Ok(Minimal { draft: best, before, after, executions, complete: shows && !stopped })
     }
 
-    fn judge(&mut self, draft: &Draft) -> Result<Judgement, CaseError> {
+    /// One trial.
+    ///
+    /// # Errors
+    /// As [`Case::batch`].
+    pub fn trial(&mut self, draft: &Draft) -> Result<Trial, CaseError> {
         let Draft { position, case } = draft;
         let variant = &self.subject.variants()[*position];
         let engine = if case.statics.is_some() {
@@ -176,7 +180,7 @@ impl<'a> Minimiser<'a> {
             Some(engine) => Some(engine.as_mut()),
             None => None,
         };
-        Ok(judge(&run_trial(engine, self.subject.kernel(), variant, case, &self.policy)?))
+        run_trial(engine, self.subject.kernel(), variant, case, &self.policy)
     }
 }
 

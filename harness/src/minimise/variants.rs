@@ -1,7 +1,7 @@
 //! A smaller variant: the batch moved to another one that the subject has, with the same options.
 //!
 //! Invariant: the options that a signature names stay. A batch moves as it is, or scaled by the blocks of both variants so
-//! that what ends at a block's end still does; what lies past a limit stays as far past it.
+//! that what ends at a block's end still does (what lies past a limit stays as far past it), or scaled by their limits.
 
 use countersign_kernels::Variant;
 use countersign_kernels::rpa::facts;
@@ -22,25 +22,19 @@ pub(super) fn candidates(context: &Context<'_>, draft: &Draft) -> Vec<Draft> {
         if position == draft.position || OptionNames::of(from) != OptionNames::of(to) {
             continue;
         }
-        for scaled in [false, true] {
-            candidates.extend(moved(draft, from, to, position, scaled));
+        for by in [By::Nothing, By::Blocks, By::Limits] {
+            candidates.extend(moved(draft, from, to, position, by));
         }
     }
     candidates
 }
 
-fn moved(draft: &Draft, from: &Variant, to: &Variant, position: usize, scaled: bool) -> Option<Draft> {
+fn moved(draft: &Draft, from: &Variant, to: &Variant, position: usize, by: By) -> Option<Draft> {
     let parts = Parts::of(&draft.case.metadata);
-    let ratio = |from: usize, to: usize| if scaled { (from as u64, to as u64) } else { (1, 1) };
-    let rows = Scale {
-        ratio: ratio(from.blocks()?.queries, to.blocks()?.queries),
-        limits: (from.tokens, to.tokens),
-    };
     let reach = |variant: &Variant| facts::table_reach(variant.page_size, variant.pages_per_seq);
-    let keys = Scale {
-        ratio: ratio(facts::kv_block(from)?, facts::kv_block(to)?),
-        limits: (reach(from), reach(to)),
-    };
+    let blocks = (from.blocks()?.queries, to.blocks()?.queries);
+    let rows = Scale::new(by, blocks, (from.tokens, to.tokens));
+    let keys = Scale::new(by, (facts::kv_block(from)?, facts::kv_block(to)?), (reach(from), reach(to)));
 
     let mut moved = parts.clone();
     let ends: Vec<i64> = parts.ends().into_iter().map(|end| rows.of(end)).collect();
@@ -74,20 +68,38 @@ fn moved(draft: &Draft, from: &Variant, to: &Variant, position: usize, scaled: b
     Some(draft)
 }
 
+/// What lengths are scaled by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Nothing,
+    Blocks,
+    Limits,
+}
+
 /// From lengths of one variant to lengths of another.
 struct Scale {
-    /// The blocks of both, or 1 and 1.
+    /// The sizes of both that lengths are scaled by.
     ratio: (u64, u64),
-    /// The most that each has room for.
-    limits: (usize, usize),
+    /// The most that each has room for, where the distance to that is kept.
+    limits: Option<(usize, usize)>,
 }
 
 impl Scale {
+    fn new(by: By, blocks: (usize, usize), limits: (usize, usize)) -> Scale {
+        let ratio = |(from, to): (usize, usize)| (from as u64, to as u64);
+        match by {
+            By::Nothing => Scale { ratio: (1, 1), limits: Some(limits) },
+            By::Blocks => Scale { ratio: ratio(blocks), limits: Some(limits) },
+            By::Limits => Scale { ratio: ratio(limits), limits: None },
+        }
+    }
+
     fn of(&self, length: i64) -> i64 {
         let (from, to) = self.ratio;
-        let (limit, new_limit) = (self.limits.0 as i64, self.limits.1 as i64);
-        if length > limit {
-            return new_limit.saturating_add(length - limit);
+        if let Some((limit, new_limit)) = self.limits
+            && length > limit as i64
+        {
+            return (new_limit as i64).saturating_add(length - limit as i64);
         }
         // Rounded away from 0, so that what isn't empty doesn't become so.
         let whole = length.unsigned_abs().saturating_mul(to).div_ceil(from.max(1));

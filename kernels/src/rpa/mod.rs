@@ -6,6 +6,7 @@ pub mod bind;
 pub mod contract;
 pub mod facts;
 pub mod meaning;
+pub mod repro;
 #[cfg(test)]
 mod testing;
 pub mod validator;
