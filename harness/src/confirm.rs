@@ -11,6 +11,7 @@ use countersign_reports::{InternalError, ValidatorWords};
 use crate::campaign::{Found, Plan, Subject, draw};
 use crate::case::Case;
 use crate::evidence::Evidence;
+use crate::interference::{Interference, interference};
 use crate::judge::{Finding, judge};
 use crate::minimise::{Draft, Minimal};
 use crate::traced::{Followed, follow};
@@ -101,7 +102,11 @@ pub fn confirm(
         }
     };
     let variant = &subject.variants()[shown.position];
-    let evidence = trial.as_ref().map(|trial| Evidence::of(trial, &shown.case, followed.as_ref()));
+    let others = others(subject, plan, &shown);
+    let evidence = trial.as_ref().map(|trial| Evidence {
+        others: others.as_ref().map(ToString::to_string),
+        ..Evidence::of(trial, &shown.case, followed.as_ref())
+    });
     let port = match &trial {
         Some(trial) => (&trial.static_verdict, &trial.dynamic_verdict),
         None => (&found.static_verdict, &found.dynamic_verdict),
@@ -116,6 +121,13 @@ pub fn confirm(
         }
     };
     Confirmation { words, unasked, errors, evidence, finding, shown, trial }
+}
+
+/// What the sequences of a case that break a rule do to the others.
+fn others(subject: &dyn Subject, plan: &Plan<'_>, draft: &Draft) -> Option<Interference> {
+    let Draft { position, case } = draft;
+    let mut engine = subject.engine(*position);
+    interference(engine.as_mut(), &subject.variants()[*position], case, &plan.policy).ok().flatten()
 }
 
 /// One trial on a fresh engine, with the path to its fault.

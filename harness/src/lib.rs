@@ -12,6 +12,7 @@ pub mod corpus;
 pub mod evidence;
 pub mod fuzzing;
 pub mod generate;
+pub mod interference;
 pub mod interpreter;
 pub mod judge;
 pub mod known;

@@ -170,6 +170,9 @@ fn finding(finding: &FindingReport, out: &mut String) -> std::fmt::Result {
     let asked = if finding.validators.asked { "" } else { " (port; the real one wasn't asked)" };
     writeln!(out, "- static check{asked}: {}", finding.validators.r#static)?;
     writeln!(out, "- dynamic check{asked}: {}", finding.validators.dynamic)?;
+    if let Some(others) = &finding.others {
+        writeln!(out, "- {others}")?;
+    }
     if let Some(cause) = &finding.cause {
         writeln!(out, "- cause: {}", cause.trim().replace('\n', " "))?;
     }

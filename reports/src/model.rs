@@ -307,6 +307,10 @@ pub struct FindingReport {
     /// How the case became smaller than it was found; absent where nobody tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimised: Option<MinimisedReport>,
+    /// Whose outputs change because of the sequences that break a rule, in a sentence; absent where no sequence is to blame, or
+    /// there are no others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<String>,
     /// A Python script that shows the finding by itself, relative to the run's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repro: Option<String>,

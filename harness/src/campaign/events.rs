@@ -95,9 +95,7 @@ impl EventLog {
             }),
         )
     }
-}
 
-impl EventLog {
     /// Puts a smaller case, `text`, in the place of a finding's stored one, which is kept among the originals.
     ///
     /// # Errors
@@ -121,9 +119,7 @@ impl EventLog {
             }),
         )
     }
-}
 
-impl EventLog {
     /// Writes a finding's Python script beside its case; its name.
     ///
     /// # Errors
@@ -162,7 +158,8 @@ pub(super) fn original_name(found: &Found) -> String {
 
 fn stem(found: &Found) -> String {
     let known = if found.known.is_some() { "known" } else { "new" };
-    format!("{known}-{}", found.finding.signature.slug())
+    let twin = if found.twins == 0 { String::new() } else { format!("-{}", found.twins + 1) };
+    format!("{known}-{}{twin}", found.finding.signature.slug())
 }
 
 #[cfg(test)]

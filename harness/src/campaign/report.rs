@@ -139,9 +139,11 @@ pub fn described(
     evidence: Option<Evidence>,
 ) -> FindingReport {
     let signature = &finding.signature;
-    let (kernel, fault, batch, case_file) = match evidence {
-        None => (None, None, None, None),
-        Some(Evidence { kernel, fault, batch, case_file }) => (Some(kernel), fault, batch, Some(case_file)),
+    let (kernel, fault, batch, case_file, others) = match evidence {
+        None => (None, None, None, None, None),
+        Some(Evidence { kernel, fault, batch, case_file, others }) => {
+            (Some(kernel), fault, batch, Some(case_file), others)
+        }
     };
     FindingReport {
         signature: signature.to_string(),
@@ -164,6 +166,7 @@ pub fn described(
         file: None,
         case_file,
         minimised: None,
+        others,
         repro: None,
     }
 }

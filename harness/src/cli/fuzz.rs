@@ -300,7 +300,8 @@ fn confirm_all(
             log.minimised(found, minimal, &text)?;
         }
         let script = confirmation.trial.as_ref().map(|trial| {
-            repro::script(loaded.kernel(), &confirmation.shown.case, trial, &confirmation.finding)
+            let others = confirmation.evidence.as_ref().and_then(|evidence| evidence.others.as_deref());
+            repro::script(loaded.kernel(), &confirmation.shown.case, trial, &confirmation.finding, others)
         });
         let repro = match script {
             Some(Ok(script)) => Some(log.repro(found, &script)?),

@@ -176,7 +176,7 @@ fn write_repro(
     let trial = minimiser.trial(draft).map_err(unreadable)?;
     let is_kept = |finding: &Finding| target.0.iter().any(|(signature, _)| *signature == finding.signature);
     let Some(finding) = judge(&trial).findings.into_iter().find(is_kept) else { return Ok(None) };
-    match repro::script(kernel, &draft.case, &trial, &finding) {
+    match repro::script(kernel, &draft.case, &trial, &finding, None) {
         Ok(script) => {
             let path = out.with_extension("py");
             write_whole(&path, script.as_bytes()).map_err(|error| Failure::file(&path, error))?;

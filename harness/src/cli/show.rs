@@ -12,6 +12,7 @@ use super::{ProfileArgument, PythonArgument, session};
 use crate::campaign::Subject;
 use crate::case::CaseError;
 use crate::confirm::words;
+use crate::interference::interference;
 use crate::judge::judge;
 use crate::replay::Item;
 use crate::trial::{Examined, examine, run_trial};
@@ -29,7 +30,8 @@ Examples:
 pub(super) struct Arguments {
     /// A case file.
     file: PathBuf,
-    /// Also run the kernel, and where it faults show both sites on its source and the values that led there.
+    /// Also run the kernel, and where it faults show both sites on its source and the values that led there; and where
+    /// sequences break a rule, run it without them and say whose outputs change.
     #[arg(long)]
     trace: bool,
     /// Run the kernel, and print nothing but a Python script that shows the first finding with jax and numpy alone.
@@ -87,7 +89,9 @@ fn script(arguments: &Arguments, catalogue: &Catalogue, item: &Item) -> Result<S
         let message = format!("{} shows no finding. {}", arguments.file.display(), trial.conduct);
         return Err(Failure::new(message, "a script is written of a finding"));
     };
-    repro::script(kernel, case, &trial, &finding).map_err(|why| {
+    let others = interference(engine.as_mut(), &loaded.variants()[0], case, &policy).map_err(unreadable)?;
+    let others = others.map(|others| others.to_string());
+    repro::script(kernel, case, &trial, &finding, others.as_deref()).map_err(|why| {
         Failure::new(format!("{}: {why}", arguments.file.display()), "`--trace` shows what happens")
     })
 }
@@ -109,12 +113,14 @@ fn traced(arguments: &Arguments, catalogue: &Catalogue, item: &Item) -> Result<S
         |error: CaseError| Failure::new(error.to_string(), "a case file is described in corpus/README.md");
     let batch = case.batch(variant).map_err(unreadable)?;
     let policy = Policy::of(arguments.profile.profile);
-    match engine.trace(&batch, &bind(variant, &batch), &policy) {
-        Some(trace) => Ok(traced::text(&trace, &meaning(variant, &trace), loaded.source(0).as_ref())),
+    let text = match engine.trace(&batch, &bind(variant, &batch), &policy) {
+        Some(trace) => traced::text(&trace, &meaning(variant, &trace), loaded.source(0).as_ref()),
         None => {
             let trial =
                 run_trial(Some(engine.as_mut()), kernel, variant, case, &policy).map_err(unreadable)?;
-            Ok(format!("no fault to follow back. {}.\n", trial.conduct))
+            format!("no fault to follow back. {}.\n", trial.conduct)
         }
-    }
+    };
+    let others = interference(engine.as_mut(), variant, case, &policy).map_err(unreadable)?;
+    Ok(text + &others.map_or_else(String::new, |others| format!("\n{others}.\n")))
 }

@@ -51,6 +51,14 @@ pub(super) fn candidates(context: &Context<'_>, draft: &Draft) -> Vec<Draft> {
             ends[entry] = less;
             change(&|parts| parts.set_ends(&ends));
         }
+        // What is negative may as well be so one entry earlier, or two may be, and no more than that.
+        if *end < 0 && entry > 1 {
+            for (before, after) in [(-1, ends[entry - 1].max(1)), (-2, -1)] {
+                let mut ends = ends.clone();
+                (ends[entry - 1], ends[entry]) = (before, after);
+                change(&|parts| parts.set_ends(&ends));
+            }
+        }
     }
     // The first entry alone, all rows with it.
     for less in steps.below(parts.first) {

@@ -1,12 +1,13 @@
-//! Fewer sequences: runs of them are left out, and neighbours are joined.
+//! Fewer sequences: runs of them are left out, neighbours are joined, one takes over another's pages.
 //!
-//! Invariant: a sequence that stays keeps its lengths, its pages and its patches.
+//! Invariant: a sequence that stays keeps its lengths, pages and patches, and may get more of them.
 
 use std::ops::Range;
 
 use super::batch::{Parts, Sequence};
 use super::{Context, Draft};
 use crate::case::{Patch, PatchTarget};
+use crate::payload::Pattern;
 
 pub(super) fn candidates(context: &Context<'_>, draft: &Draft) -> Vec<Draft> {
     let variant = context.variant(draft);
@@ -24,6 +25,14 @@ pub(super) fn candidates(context: &Context<'_>, draft: &Draft) -> Vec<Draft> {
     }
     for index in 1..count {
         candidates.extend(joined(draft, &parts, index, variant.page_size));
+    }
+    for gone in 0..count {
+        for heir in (0..count).filter(|&heir| heir != gone) {
+            let smaller = inherited(draft, &parts, gone, heir, variant.page_size);
+            // Its pages may have to be told apart now.
+            candidates.extend(smaller.clone().map(by_position));
+            candidates.extend(smaller);
+        }
     }
     // A num_seqs that doesn't count what is there, nearer to it.
     for excess in nearer(parts.excess) {
@@ -92,4 +101,23 @@ fn joined(draft: &Draft, parts: &Parts, index: usize, page_size: usize) -> Optio
         }
     }
     Some(draft)
+}
+
+/// With values that tell a sequence's positions apart.
+fn by_position(mut draft: Draft) -> Draft {
+    draft.case.payload.pattern = Pattern::PositionV.name().to_owned();
+    draft
+}
+
+/// Without the sequence `gone`, whose cached tokens stand before those of `heir` now.
+fn inherited(draft: &Draft, parts: &Parts, gone: usize, heir: usize, page_size: usize) -> Option<Draft> {
+    let mut parts = parts.clone();
+    let Sequence { row, kv_len, .. } = &parts.sequences[gone];
+    let (kv_len, columns) = (*kv_len, row.len());
+    let pages = row[..parts.sequences[gone].used(page_size)].to_vec();
+    let heir = parts.sequences.get_mut(heir)?;
+    heir.row.splice(0..0, pages);
+    heir.row.truncate(columns);
+    heir.kv_len += kv_len;
+    left_out(draft, &parts, &(gone..gone + 1), false)
 }

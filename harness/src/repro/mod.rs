@@ -29,20 +29,28 @@ use crate::trial::{Conduct, Trial};
 /// Most lines that the arrays may take.
 const MAX_LINES: usize = 20_000;
 
-/// The script that shows `finding` of `case`, which `trial` tried.
+/// The script that shows `finding` of `case`, which `trial` tried; `others` is what the broken sequences do to the others, in a
+/// sentence.
 ///
 /// # Errors
 /// In words, why there is none.
-pub fn script(kernel: &KernelEntry, case: &Case, trial: &Trial, finding: &Finding) -> Result<String, String> {
+pub fn script(
+    kernel: &KernelEntry,
+    case: &Case,
+    trial: &Trial,
+    finding: &Finding,
+    others: Option<&str>,
+) -> Result<String, String> {
     let variant = &trial.variant;
     let shows = shows(finding)?;
     let batch = case.batch(variant).map_err(|error| error.to_string())?;
-    let mut text = docstring(kernel, variant, finding, trial);
-    text += &shows.imports(&kernel.python.module);
+    let mut text = docstring(kernel, variant, finding, trial, others);
+    let payload = payload(case, variant, &batch)?;
+    text += &shows.imports(&kernel.python.module, payload.contains("base64"));
     text += "\n# ---- the batch ------------------------------------------------------------------------------------------------------------\n\n";
     text += &metadata(&case.metadata);
     text += &options(kernel, case, variant)?;
-    text += &payload(case, variant, &batch)?;
+    text += &payload;
     text += "\n# ---- what is claimed ------------------------------------------------------------------------------------------------------\n\n";
     text += &claims(shows, variant, trial, finding)?;
     text.push_str("\n\n");
@@ -81,7 +89,13 @@ fn shows(finding: &Finding) -> Result<Shows, String> {
     }
 }
 
-fn docstring(kernel: &KernelEntry, variant: &Variant, finding: &Finding, trial: &Trial) -> String {
+fn docstring(
+    kernel: &KernelEntry,
+    variant: &Variant,
+    finding: &Finding,
+    trial: &Trial,
+    others: Option<&str>,
+) -> String {
     let mut paragraphs = vec![
         format!("{}: {}.", kernel.title, finding.signature.kind.title()),
         finding.signature.to_string(),
@@ -93,6 +107,7 @@ fn docstring(kernel: &KernelEntry, variant: &Variant, finding: &Finding, trial: 
         .iter()
         .map(|breach| format!("Broken: {} ({})", breach.rule.sentence, breach.detail));
     paragraphs.extend(rules);
+    paragraphs.extend(others.map(|others| format!("{others}.")));
     paragraphs.push(format!(
         "Run it with Python, numpy and {}: `python FILE`. No TPU is needed (lowered for {} where it was found). It ends with 0 \
          where the finding shows, with 1 where it does not (another jax, or it was mended), with 2 where it can't be tried.",

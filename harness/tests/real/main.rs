@@ -11,6 +11,7 @@ mod kernel;
 mod killed;
 mod minimised;
 mod optimized;
+mod reproduced;
 mod sentinels;
 mod shapes;
 mod teeth;

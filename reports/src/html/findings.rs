@@ -168,6 +168,7 @@ fn conduct(finding: &FindingReport, sources: &[&SourceText]) -> Markup {
             (None, Some(kernel)) => p { (kernel) "." },
             (None, None) => p { (finding.detail) ". The case did not show this again when it was run once more." },
         }
+        @if let Some(others) = &finding.others { p { (others) "." } }
     }
 }
 

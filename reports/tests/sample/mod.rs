@@ -113,6 +113,7 @@ pub(crate) fn sample() -> Report {
                 executions: 43,
                 complete: true,
             }),
+            others: Some("Sequence 0 changes the output of others: 1 of 2 row(s) of sequence 1".into()),
             repro: Some("findings/a.py".into()),
         }],
         rules: BTreeMap::from([(

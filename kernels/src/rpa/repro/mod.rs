@@ -51,9 +51,12 @@ impl Shows {
         matches!(self, Shows::Values | Shows::Refusal)
     }
 
-    /// The lines at the head of the script; `module` is the kernel's.
-    pub fn imports(self, module: &str) -> String {
-        let mut standard = vec!["import base64", "import sys"];
+    /// The lines at the head of the script; `module` is the kernel's, `literals`: some elements are given as bytes.
+    pub fn imports(self, module: &str, literals: bool) -> String {
+        let mut standard = vec!["import sys"];
+        if literals {
+            standard.push("import base64");
+        }
         if self.runs() {
             standard.extend(["import functools", "import textwrap"]);
         }
