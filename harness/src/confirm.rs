@@ -13,7 +13,7 @@ use crate::case::Case;
 use crate::evidence::Evidence;
 use crate::interference::{Interference, interference};
 use crate::judge::{Finding, judge};
-use crate::minimise::{Draft, Minimal};
+use crate::minimise::{Draft, Tried};
 use crate::traced::{Followed, follow};
 use crate::trial::{Conduct, Trial, run_trial};
 
@@ -64,7 +64,7 @@ pub fn confirm(
     subject: &dyn Subject,
     plan: &Plan<'_>,
     found: &Found,
-    minimal: Option<&Minimal>,
+    tried: &Tried,
     validator: &mut dyn Validator,
 ) -> Confirmation {
     let mut errors = Vec::new();
@@ -78,6 +78,10 @@ pub fn confirm(
         let differs = || format!("{signature} did not show again, or showed differently");
         if same { Ok((found.finding.clone(), trial, followed)) } else { Err(differs()) }
     });
+    if let Some(Err(message)) = tried {
+        error("panic", format!("while its case was made smaller: {message}"));
+    }
+    let minimal = tried.as_ref().and_then(|tried| tried.as_ref().ok());
     let smaller = minimal.map(|minimal| &minimal.draft).filter(|draft| again.is_ok() && **draft != first);
     let smaller = smaller.and_then(|draft| {
         let shown = run(subject, plan, draft).and_then(|(trial, followed)| {

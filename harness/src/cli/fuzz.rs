@@ -284,16 +284,13 @@ fn confirm_all(
 ) -> io::Result<Vec<Confirmed>> {
     let progress = SetupProgress::new();
     progress.step(&format!("making the cases of {} finding(s) smaller", totals.findings.len()));
-    let (minimised, panics) = minimise_all(loaded, plan, totals, &|| !interrupted.load(Ordering::Relaxed));
-    for panic in panics {
-        eprintln!("fault of countersign itself, while cases were made smaller: {panic}");
-    }
+    let tried = minimise_all(loaded, plan, totals, &|| !interrupted.load(Ordering::Relaxed));
     progress.step("asking the real validators");
-    let mut confirmed = Vec::with_capacity(minimised.len());
-    for (found, minimal) in totals.findings.iter().zip(minimised) {
-        let confirmation = confirm(loaded, plan, found, minimal.as_ref(), validator);
+    let mut confirmed = Vec::with_capacity(tried.len());
+    for (found, tried) in totals.findings.iter().zip(tried) {
+        let confirmation = confirm(loaded, plan, found, &tried, validator);
         let shown = &confirmation.shown;
-        let minimal = minimal.filter(|minimal| minimal.draft == *shown);
+        let minimal = tried.and_then(Result::ok).filter(|minimal| minimal.draft == *shown);
         if let Some(minimal) = &minimal {
             let text =
                 found_file(loaded, plan, found, &confirmation.finding.detail, shown.case.clone()).to_toml();

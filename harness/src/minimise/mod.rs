@@ -35,7 +35,7 @@ use crate::known::{Facts, KnownFile};
 use crate::signature::Signature;
 use crate::trial::{Trial, run_trial};
 
-pub use all::minimise_all;
+pub use all::{Tried, minimise_all};
 pub use weight::{Weight, size};
 
 /// Executions that a case may cost where nobody says otherwise. Most need a third of it.

@@ -115,9 +115,15 @@ fn inherited(draft: &Draft, parts: &Parts, gone: usize, heir: usize, page_size: 
     let Sequence { row, kv_len, .. } = &parts.sequences[gone];
     let (kv_len, columns) = (*kv_len, row.len());
     let pages = row[..parts.sequences[gone].used(page_size)].to_vec();
-    let heir = parts.sequences.get_mut(heir)?;
-    heir.row.splice(0..0, pages);
-    heir.row.truncate(columns);
-    heir.kv_len += kv_len;
-    left_out(draft, &parts, &(gone..gone + 1), false)
+    let richer = parts.sequences.get_mut(heir)?;
+    richer.row.splice(0..0, pages);
+    richer.row.truncate(columns);
+    richer.kv_len += kv_len;
+    let mut draft = draft.clone();
+    for patch in &mut draft.case.payload.patches {
+        if patch.sequence == heir && patch.target != PatchTarget::Q {
+            patch.token = patch.token.checked_add(usize::try_from(kv_len).ok()?)?;
+        }
+    }
+    left_out(&draft, &parts, &(gone..gone + 1), false)
 }

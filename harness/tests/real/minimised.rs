@@ -50,7 +50,7 @@ fn raw_findings_become_small_and_stay_what_they_are() {
         minimised.push(minimal);
     }
     println!("{} findings         median before, after    largest before, after", minimised.len());
-    let sizes: [(&str, fn(&SizeReport) -> u64); 3] = [
+    let sizes: [(&str, SizeOf); 3] = [
         ("sequences", |size| size.sequences),
         ("query tokens", |size| size.queries),
         ("tokens in the cache", |size| size.keys),
@@ -72,6 +72,8 @@ fn raw_findings_become_small_and_stay_what_they_are() {
     };
     assert!(minimised.iter().all(is_small), "more than 3 sequences are left");
 }
+
+type SizeOf = fn(&SizeReport) -> u64;
 
 fn sorted(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut numbers: Vec<u64> = numbers.collect();
