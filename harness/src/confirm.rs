@@ -4,11 +4,13 @@
 //! Invariant: the real validator has the last word on what a report says that validators say; where it can't be asked, the
 //! report says so, and the run is incomplete.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use countersign_kernels::Variant;
 use countersign_kernels::rpa::validator::Verdict;
 use countersign_reports::{InternalError, ValidatorWords};
 
-use crate::campaign::{Found, Plan, Subject, draw};
+use crate::campaign::{Found, Plan, Subject, draw, panic_message};
 use crate::case::Case;
 use crate::evidence::Evidence;
 use crate::interference::{Interference, interference};
@@ -106,7 +108,10 @@ pub fn confirm(
         }
     };
     let variant = &subject.variants()[shown.position];
-    let others = others(subject, plan, &shown);
+    let others = catch_unwind(AssertUnwindSafe(|| others(subject, plan, &shown))).unwrap_or_else(|panic| {
+        error("panic", format!("without the sequences that break a rule: {}", panic_message(&*panic)));
+        None
+    });
     let evidence = trial.as_ref().map(|trial| Evidence {
         others: others.as_ref().map(ToString::to_string),
         ..Evidence::of(trial, &shown.case, followed.as_ref())

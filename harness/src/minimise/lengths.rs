@@ -11,7 +11,8 @@ use super::sequences::with_parts;
 use super::{Context, Draft};
 
 pub(super) fn candidates(context: &Context<'_>, draft: &Draft) -> Vec<Draft> {
-    let steps = Steps::of(context.variant(draft));
+    let variant = context.variant(draft);
+    let (steps, page_size) = (Steps::of(variant), variant.page_size);
     let parts = Parts::of(&draft.case.metadata);
     let mut shorter: Vec<Parts> = Vec::new();
     let mut change = |change: &dyn Fn(&mut Parts)| {
@@ -42,6 +43,19 @@ pub(super) fn candidates(context: &Context<'_>, draft: &Draft) -> Vec<Draft> {
         for less in steps.below(kv_len) {
             set(q_len, less);
             set(q_len.min(less), less);
+        }
+        // A page may matter because an entry past another sequence's end names it: it stays, in front.
+        for column in 1..sequence.used(page_size) {
+            if parts.unowned(page_size).all(|page| page != sequence.row[column]) {
+                continue;
+            }
+            for less in steps.below(kv_len) {
+                change(&|parts: &mut Parts| {
+                    let sequence = &mut parts.sequences[index];
+                    sequence.row.swap(0, column);
+                    (sequence.q_len, sequence.kv_len) = (q_len.min(less), less);
+                });
+            }
         }
     }
     let ends = parts.ends();

@@ -8,11 +8,13 @@ use std::process::Command;
 use countersign::campaign::Subject;
 use countersign::case::Case;
 use countersign::corpus::{CorpusFile, Expect, builtin};
-use countersign::judge::judge;
+use countersign::judge::{Finding, judge};
 use countersign::loaded::Loaded;
 use countersign::repro::script;
-use countersign::trial::run_trial;
+use countersign::signature::{Effect, Kind, Signature};
+use countersign::trial::{Trial, run_trial};
 use countersign_kernels::Variant;
+use countersign_kernels::catalogue::Tier;
 use countersign_kernels::engine::Policy;
 use countersign_kernels::env::Silent;
 use countersign_kernels::export::export;
@@ -36,22 +38,25 @@ fn regressions() -> Vec<(String, Case)> {
         .collect()
 }
 
-/// The scripts of all findings of a case, each with its signature.
-fn scripts(case: &Case) -> Vec<(String, String)> {
+/// A case, tried.
+fn tried(case: &Case) -> Trial {
     let real = real();
-    let variants: Vec<Variant> =
-        real.kernel.variants(countersign_kernels::catalogue::Tier::Full).cloned().collect();
+    let variants: Vec<Variant> = real.kernel.variants(Tier::Full).cloned().collect();
     let variant = case.variant(&variants).unwrap().clone();
     let entry_point = format!("{}:{}", real.kernel.python.module, real.kernel.python.entry_point);
     let exports = export(&real.environment, &entry_point, std::slice::from_ref(&variant), &Silent).unwrap();
     let loaded = Loaded::new(&real.kernel, vec![variant], exports, false);
     let mut engine = loaded.engine(0);
-    let variant = &loaded.variants()[0];
-    let trial = run_trial(Some(engine.as_mut()), &real.kernel, variant, case, &Policy::default()).unwrap();
+    run_trial(Some(engine.as_mut()), &real.kernel, &loaded.variants()[0], case, &Policy::default()).unwrap()
+}
+
+/// The scripts of all findings of a case, each with its signature.
+fn scripts(case: &Case) -> Vec<(String, String)> {
+    let trial = tried(case);
     let findings = judge(&trial).findings;
     assert!(!findings.is_empty());
-    let one = |finding: &countersign::judge::Finding| {
-        (finding.signature.to_string(), script(&real.kernel, case, &trial, finding, None).unwrap())
+    let one = |finding: &Finding| {
+        (finding.signature.to_string(), script(&real().kernel, case, &trial, finding, None).unwrap())
     };
     findings.iter().map(one).collect()
 }
@@ -105,4 +110,31 @@ fn a_script_of_a_right_batch_ends_with_one() {
     assert_ne!(metadata, wrong);
     let (code, said) = run(&metadata);
     assert_eq!(code, Some(1), "{said}");
+}
+
+#[test]
+fn what_no_regression_shows_yet_is_told_apart_all_the_same() {
+    // A right batch: the kernel ends, and its output doesn't depend on when copies land.
+    let (_, mut case) = regressions().into_iter().find(|(name, _)| name == DRAWN[0]).unwrap();
+    (case.metadata.num_seqs, case.metadata.cu_q_lens[1]) = (1, 1);
+    case.metadata.kv_lens[0] = 2;
+    let trial = tried(&case);
+    assert!(judge(&trial).findings.is_empty(), "{}", trial.conduct);
+    let claim = |kind, effect| {
+        let text = "divergence|jax-rpa|-|wrong-rows|-";
+        let signature = Signature { kind, effect, ..Signature::parse(text).unwrap() };
+        let finding = Finding { signature, detail: "claimed by a test".to_owned(), stack: Vec::new() };
+        script(&real().kernel, &case, &trial, &finding, None).unwrap()
+    };
+    let hang = claim(Kind::Fault, Effect::Hang);
+    for (script, code, words) in [
+        (claim(Kind::Divergence, Effect::WrongRows), 1, "0 row(s) are wrong"),
+        (claim(Kind::DmaOrder, Effect::OtherBits), 1, "copies land: []"),
+        (hang.clone(), 1, "The kernel ends."),
+        (hang.replace("SECONDS = 300", "SECONDS = 0.01"), 0, "did not end within 0.01 s"),
+    ] {
+        let (ended, said) = run(&script);
+        assert_eq!(ended, Some(code), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
 }
