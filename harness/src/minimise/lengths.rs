@@ -44,9 +44,11 @@ pub(super) fn candidates(context: &Context<'_>, draft: &Draft) -> Vec<Draft> {
             set(q_len, less);
             set(q_len.min(less), less);
         }
-        // A page may matter because an entry past another sequence's end names it: it stays, in front.
+        // A page may matter because it isn't there, or because an entry past another sequence's end names it: it stays, in front.
         for column in 1..sequence.used(page_size) {
-            if parts.unowned(page_size).all(|page| page != sequence.row[column]) {
+            let page = sequence.row[column];
+            let exists = usize::try_from(page).is_ok_and(|page| page < variant.pages);
+            if exists && parts.unowned(page_size).all(|other| other != page) {
                 continue;
             }
             for less in steps.below(kv_len) {
