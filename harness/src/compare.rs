@@ -51,6 +51,8 @@ pub struct Comparison {
     pub worst: Option<Deviation>,
     /// The element with the largest r in rows that are right.
     pub largest_right: Option<Deviation>,
+    /// The largest finite bound of any element.
+    pub largest_bound: f64,
 }
 
 /// Compares `output`, of shape `[tokens, q_heads, head_dim]`, with `reference`; `undefined` holds the ranges of the
@@ -92,6 +94,7 @@ pub fn compare(output: &Array, undefined: &[Range<usize>], reference: &Reference
                 row.vacuous = true;
                 continue;
             }
+            comparison.largest_bound = comparison.largest_bound.max(bound);
             let error =
                 actual.get(element).map_or(f64::NAN, |&a| (f64::from(a) - reference.values[element]).abs());
             let r = ratio(error, bound);

@@ -1,19 +1,24 @@
-//! What happens to a finding before it is reported: its case is run again, and the real Python validator is asked.
+//! What happens to a finding before it is reported: its case is run again, then the smaller one that was made of it, and the
+//! real Python validator is asked about what will be shown.
 //!
 //! Invariant: the real validator has the last word on what a report says that validators say; where it can't be asked, the
 //! report says so, and the run is incomplete.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use countersign_kernels::Variant;
 use countersign_kernels::rpa::validator::Verdict;
 use countersign_reports::{InternalError, ValidatorWords};
 
-use crate::campaign::{Found, Plan, Subject, draw};
+use crate::campaign::{Found, Plan, Subject, draw, panic_message};
 use crate::case::Case;
 use crate::contract::Lowering;
 use crate::evidence::Evidence;
-use crate::judge::judge;
-use crate::traced::follow;
-use crate::trial::{Conduct, run_trial};
+use crate::interference::{Interference, interference};
+use crate::judge::{Finding, judge};
+use crate::minimise::{Draft, Tried};
+use crate::traced::{Followed, follow};
+use crate::trial::{Conduct, Trial, run_trial};
 
 /// The real static and dynamic validators. The dynamic one isn't asked where the static one refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,42 +57,79 @@ pub struct Confirmation {
     pub errors: Vec<InternalError>,
     /// What the second run showed, if it showed the finding again.
     pub evidence: Option<Evidence>,
+    /// The finding in the words of the case that is shown.
+    pub finding: Finding,
+    /// The case that is shown: the one that was found, or a smaller one.
+    pub shown: Draft,
+    /// Its trial, if it showed the finding.
+    pub trial: Option<Trial>,
 }
 
-/// Runs the first case of `found` again on a fresh engine and asks `validator` about it.
+/// The first case that showed a finding.
+pub fn first_case(subject: &dyn Subject, plan: &Plan<'_>, found: &Found) -> Draft {
+    Draft { position: found.variant, case: draw(subject, plan, found.index).case }
+}
+
+/// Runs the first case of `found` again on a fresh engine, then what was made of it, and asks `validator` about that.
 pub fn confirm(
     subject: &dyn Subject,
     plan: &Plan<'_>,
     found: &Found,
+    tried: &Tried,
     validator: &mut dyn Validator,
 ) -> Confirmation {
     let mut errors = Vec::new();
     let mut error = |kind: &str, message: String| {
         errors.push(InternalError { kind: kind.to_owned(), case: found.index, message });
     };
-    let case = draw(subject, plan, found.index).case;
-    let variant = &subject.variants()[found.variant];
-    let mut engine = subject.engine(found.variant);
-    let evidence = match run_trial(Some(engine.as_mut()), subject.kernel(), variant, &case, &plan.policy) {
-        Err(refused) => {
-            error("not reproducible", refused.to_string());
-            None
+    let signature = &found.finding.signature;
+    let first = first_case(subject, plan, found);
+    let again = run(subject, plan, &first).and_then(|(trial, followed)| {
+        let same = judge(&trial).findings.contains(&found.finding);
+        let differs = || format!("{signature} did not show again, or showed differently");
+        if same { Ok((found.finding.clone(), trial, followed)) } else { Err(differs()) }
+    });
+    if let Some(Err(message)) = tried {
+        error("panic", format!("while its case was made smaller: {message}"));
+    }
+    let minimal = tried.as_ref().and_then(|tried| tried.as_ref().ok());
+    let smaller = minimal.map(|minimal| &minimal.draft).filter(|draft| again.is_ok() && **draft != first);
+    let smaller = smaller.and_then(|draft| {
+        let shown = run(subject, plan, draft).and_then(|(trial, followed)| {
+            let finding = judge(&trial).findings.into_iter().find(|finding| finding.signature == *signature);
+            let lost = || format!("{signature} does not show in the smaller case");
+            finding.map(|finding| (finding, trial, followed)).ok_or_else(lost)
+        });
+        match shown {
+            Ok(shown) => Some((draft.clone(), shown)),
+            Err(message) => {
+                error("not reproducible", message);
+                None
+            }
         }
-        Ok(trial) if judge(&trial).findings.contains(&found.finding) => {
-            let policy = &plan.policy;
-            let followed = matches!(trial.conduct, Conduct::Fault(_))
-                .then(|| follow(engine.as_mut(), variant, &case, policy, &trial.source_file))
-                .flatten();
-            Some(Evidence::of(&trial, &case, followed.as_ref()))
-        }
-        Ok(_) => {
-            let message = format!("{} did not show again, or showed differently", found.finding.signature);
+    });
+    let (shown, finding, trial, followed) = match (smaller, again) {
+        (Some((draft, (finding, trial, followed))), _) => (draft, finding, Some(trial), followed),
+        (None, Ok((finding, trial, followed))) => (first, finding, Some(trial), followed),
+        (None, Err(message)) => {
             error("not reproducible", message);
-            None
+            (first, found.finding.clone(), None, None)
         }
     };
-    let port = (&found.static_verdict, &found.dynamic_verdict);
-    let (words, unasked) = match validator.ask(variant, &case) {
+    let variant = &subject.variants()[shown.position];
+    let others = catch_unwind(AssertUnwindSafe(|| others(subject, plan, &shown))).unwrap_or_else(|panic| {
+        error("panic", format!("without the sequences that break a rule: {}", panic_message(&*panic)));
+        None
+    });
+    let evidence = trial.as_ref().map(|trial| Evidence {
+        others: others.as_ref().map(ToString::to_string),
+        ..Evidence::of(trial, &shown.case, followed.as_ref())
+    });
+    let port = match &trial {
+        Some(trial) => (&trial.static_verdict, &trial.dynamic_verdict),
+        None => (&found.static_verdict, &found.dynamic_verdict),
+    };
+    let (words, unasked) = match validator.ask(variant, &shown.case) {
         Err(why) => (words(port.0, Some(port.1), false), Some(why)),
         Ok(answer) => {
             if let Some(message) = disagreement(port, &answer) {
@@ -96,7 +138,27 @@ pub fn confirm(
             (words(&answer.static_verdict, answer.dynamic_verdict.as_ref(), true), None)
         }
     };
-    Confirmation { words, unasked, errors, evidence }
+    Confirmation { words, unasked, errors, evidence, finding, shown, trial }
+}
+
+/// What the sequences of a case that break a rule do to the others.
+fn others(subject: &dyn Subject, plan: &Plan<'_>, draft: &Draft) -> Option<Interference> {
+    let Draft { position, case } = draft;
+    let mut engine = subject.engine(*position);
+    interference(engine.as_mut(), &subject.variants()[*position], case, &plan.policy).ok().flatten()
+}
+
+/// One trial on a fresh engine, with the path to its fault.
+fn run(subject: &dyn Subject, plan: &Plan<'_>, draft: &Draft) -> Result<(Trial, Option<Followed>), String> {
+    let Draft { position, case } = draft;
+    let variant = &subject.variants()[*position];
+    let mut engine = subject.engine(*position);
+    let trial = run_trial(Some(engine.as_mut()), subject.kernel(), variant, case, &plan.policy)
+        .map_err(|refused| refused.to_string())?;
+    let followed = matches!(trial.conduct, Conduct::Fault(_))
+        .then(|| follow(engine.as_mut(), variant, case, &plan.policy, &trial.source_file))
+        .flatten();
+    Ok((trial, followed))
 }
 
 /// How the port's verdicts differ from the real ones: in the verdict, or in the check that fails.

@@ -32,6 +32,8 @@ pub struct Evidence {
     pub batch: Option<BatchReport>,
     /// The case as the text of a case file.
     pub case_file: String,
+    /// What the sequences that break a rule do to the others, where somebody looked.
+    pub others: Option<String>,
 }
 
 impl Evidence {
@@ -47,6 +49,7 @@ impl Evidence {
             fault,
             batch: case.statics.is_none().then(|| batch_report(trial, case)),
             case_file: file.to_toml(),
+            others: None,
         }
     }
 }

@@ -5,11 +5,12 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use countersign::campaign::{Observer, Plan, Subject, Totals, finish, run};
-use countersign::confirm::{Answer, Validator, confirm};
+use countersign::campaign::{Confirmed, Observer, Plan, Subject, Totals, finish, run};
+use countersign::confirm::{Answer, Validator, confirm, first_case};
 use countersign::corpus::CorpusFile;
 use countersign::generate::BoundaryClass;
 use countersign::known::KnownFile;
+use countersign::minimise::{BUDGET, Draft, Minimiser, Target, Weight, minimise_all};
 use countersign_dtype::Array;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
@@ -166,10 +167,15 @@ fn report(slip: Slip, cases: u64, jobs: usize, validator: &mut FakeValidator) ->
     let plan =
         Plan { seed: 7, cases: Some(cases), jobs, only: None, policy: Policy::default(), known: &known };
     let totals = run(&subject, &plan, &|| true, &mut Heard::default());
-    let confirmations: Vec<_> =
-        totals.findings.iter().map(|found| confirm(&subject, &plan, found, validator)).collect();
+    let tried = minimise_all(&subject, &plan, &totals, &|| true);
+    let confirmed = totals.findings.iter().zip(tried).map(|(found, tried)| Confirmed {
+        confirmation: confirm(&subject, &plan, found, &tried, validator),
+        minimal: tried.and_then(Result::ok),
+        repro: None,
+    });
+    let confirmed: Vec<Confirmed> = confirmed.collect();
     let kernel = KernelReport { id: "jax-rpa".to_owned(), ..KernelReport::default() };
-    finish(&subject, &plan, &totals, &confirmations, kernel, false, Timing::default())
+    finish(&subject, &plan, &totals, &confirmed, kernel, false, Timing::default())
 }
 
 #[test]
@@ -351,4 +357,67 @@ fn a_known_entry_hides_only_where_its_condition_holds() {
     assert_eq!(news, 0);
     let (explained, news) = count(&entry("any(seq: seq.kv_len > 30)"));
     assert!(explained > 0 && news > 0, "{explained} {news}");
+}
+
+#[test]
+fn a_minimised_case_has_the_least_that_the_slip_needs_and_stays_what_it_is() {
+    let subject = Fake::new(Slip::LongSequences(20));
+    let known = KnownFile::default();
+    let policy = Policy::default();
+    let plan = Plan { seed: 7, cases: Some(300), jobs: 2, only: Some(Keeping::Kept), policy, known: &known };
+    let totals = run(&subject, &plan, &|| true, &mut Heard::default());
+    let found = totals
+        .findings
+        .iter()
+        .find(|found| found.finding.signature.to_string() == "divergence|jax-rpa|-|wrong-rows|-")
+        .expect("a divergence");
+    let target = Target(vec![(found.finding.signature.clone(), found.known)]);
+    let mut minimiser = Minimiser::new(&subject, &known, policy);
+    let mut minimise =
+        |draft: &Draft, budget| minimiser.minimise(draft.clone(), &target, budget, &|| true).unwrap();
+    let first = first_case(&subject, &plan, found);
+
+    let minimal = minimise(&first, BUDGET);
+    assert!(minimal.complete && minimal.executions < BUDGET);
+    let meta = &minimal.draft.case.metadata;
+    assert_eq!((meta.num_seqs, &meta.cu_q_lens[..2], &meta.kv_lens[..1]), (1, &[0, 1][..], &[21][..]));
+    let others = meta.cu_q_lens[2..].iter().chain(&meta.kv_lens[1..]);
+    assert!(others.chain(&meta.page_indices[2..]).all(|&entry| entry == 0), "{meta:?}");
+    assert_eq!(meta.page_indices[..2], [0, 1]);
+    assert_eq!(minimal.draft.case.payload.pattern, "sequence-v@1");
+    assert_eq!(minimise(&minimal.draft, BUDGET).draft, minimal.draft, "a second time changes nothing");
+
+    // A budget is a limit, and what was reached by then is kept.
+    for budget in 1..10 {
+        let early = minimise(&first, budget);
+        assert!(early.executions <= budget && !early.complete);
+        assert!(
+            Weight::of(&subject.variants[early.draft.position], &early.draft.case)
+                <= Weight::of(&subject.variants[first.position], &first.case)
+        );
+    }
+    // Ctrl-C before anything was tried leaves the case as it was.
+    let stopped = minimiser.minimise(first.clone(), &target, BUDGET, &|| false).unwrap();
+    assert_eq!((stopped.draft, stopped.executions, stopped.complete), (first, 0, false));
+}
+
+#[test]
+fn a_minimised_case_stays_under_the_entry_that_explains_it() {
+    let text = "version = 1\n[[known]]\nsignature = \"divergence|jax-rpa|-|wrong-rows|*\"\n\
+                when = \"any(seq: seq.kv_len > 30)\"\nstatus = \"open\"\ncause = \"made for a test\"\n";
+    let known = KnownFile::parse(text, std::path::Path::new("test.toml")).unwrap();
+    let subject = Fake::new(Slip::LongSequences(20));
+    let policy = Policy::default();
+    let plan = Plan { seed: 7, cases: Some(200), jobs: 2, only: Some(Keeping::Kept), policy, known: &known };
+    let totals = run(&subject, &plan, &|| true, &mut Heard::default());
+    let tried = minimise_all(&subject, &plan, &totals, &|| true);
+    let mut lengths = std::collections::BTreeSet::new();
+    for (found, tried) in totals.findings.iter().zip(tried) {
+        if found.finding.signature.to_string() == "divergence|jax-rpa|-|wrong-rows|-" {
+            let minimal = tried.unwrap().unwrap();
+            lengths.insert((found.known.is_some(), minimal.draft.case.metadata.kv_lens[0]));
+        }
+    }
+    // The condition is part of what stays: known findings don't shrink into news.
+    assert_eq!(lengths.into_iter().collect::<Vec<_>>(), [(false, 21), (true, 31)]);
 }

@@ -23,8 +23,9 @@ pub use html::to_html;
 pub use markdown::to_markdown;
 pub use model::{
     CampaignReport, CaseReport, CoverageReport, FaultReport, FindingReport, FindingStatus, Hits,
-    InternalError, KernelReport, LineCoverage, OptionAxis, Place, R_BINS, R_UNIT, RDistribution, Report,
-    SCHEMA_VERSION, SourceText, StackFrame, Summary, Tally, Timing, ValidatorWords, VariantReport,
+    InternalError, KernelReport, LineCoverage, MinimisedReport, OptionAxis, Place, R_BINS, R_UNIT,
+    RDistribution, Report, SCHEMA_VERSION, SizeReport, SourceText, StackFrame, Summary, Tally, Timing,
+    ValidatorWords, VariantReport,
 };
 pub use read::{ReadError, from_json};
 

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::{FindingReport, FindingStatus, Report, Tally};
+use crate::{FindingReport, FindingStatus, MinimisedReport, Report, Tally};
 
 /// Renders `report`; ends with a newline.
 pub fn to_markdown(report: &Report) -> String {
@@ -153,16 +153,26 @@ fn headline(report: &Report) -> String {
     }
 }
 
+/// From what a case was made, and how far that got.
+pub(crate) fn made_smaller(minimised: &MinimisedReport) -> String {
+    let MinimisedReport { original, before, after, executions, complete } = minimised;
+    let end = if *complete { "" } else { ", and not to the end" };
+    format!("made smaller, from {before} to {after}, in {executions} executions{end}; as found: {original}")
+}
+
 fn finding(finding: &FindingReport, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\n### {}\n\n`{}`\n\n{}\n", finding.title, finding.signature, finding.detail)?;
     writeln!(
         out,
-        "- seen in {} case(s), first in case {} on {}",
+        "- seen in {} case(s), first in case {}; shown on {}",
         finding.count, finding.case, finding.variant
     )?;
     let asked = if finding.validators.asked { "" } else { " (port; the real one wasn't asked)" };
     writeln!(out, "- static check{asked}: {}", finding.validators.r#static)?;
     writeln!(out, "- dynamic check{asked}: {}", finding.validators.dynamic)?;
+    if let Some(others) = &finding.others {
+        writeln!(out, "- {others}")?;
+    }
     if let Some(cause) = &finding.cause {
         writeln!(out, "- cause: {}", cause.trim().replace('\n', " "))?;
     }
@@ -171,6 +181,12 @@ fn finding(finding: &FindingReport, out: &mut String) -> std::fmt::Result {
     }
     if let Some(file) = &finding.file {
         writeln!(out, "- replay with `countersign replay {file}` from this folder")?;
+    }
+    if let Some(repro) = &finding.repro {
+        writeln!(out, "- without countersign: `python {repro}`")?;
+    }
+    if let Some(minimised) = &finding.minimised {
+        writeln!(out, "- {}", made_smaller(minimised))?;
     }
     if let Some(fault) = finding.fault.as_ref().filter(|fault| !fault.stack.is_empty()) {
         writeln!(out, "\n```")?;

@@ -277,9 +277,9 @@ pub struct FindingReport {
     pub count: u64,
     /// Index of the first case that showed it.
     pub case: u64,
-    /// Variant of that case.
+    /// Variant of the case that is shown: that first one, or what was made of it.
     pub variant: String,
-    /// What the validators say about that case.
+    /// What the validators say about the case that is shown.
     pub validators: ValidatorWords,
     /// The signature's first part: `divergence`, `gap:accepts-invalid`, …
     pub kind: String,
@@ -289,13 +289,13 @@ pub struct FindingReport {
     pub effect: String,
     /// Its fifth part: the options of the variant, joined by `+`, or `-`.
     pub options: String,
-    /// What the kernel did with the first case, in a sentence; absent if the case did not run again.
+    /// What the kernel did with it, in a sentence; absent if the case did not run again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// The fault of the first case, if the kernel faulted.
+    /// Its fault, if the kernel faulted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<FaultReport>,
-    /// The first case's batch, to be drawn; absent if the case has none.
+    /// Its batch, to be drawn; absent if the case has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchReport>,
     /// The stored case, relative to the run's folder.
@@ -304,6 +304,56 @@ pub struct FindingReport {
     /// The case as the text of a case file, so that a report alone suffices to replay it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub case_file: Option<String>,
+    /// How the case became smaller than it was found; absent where nobody tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimised: Option<MinimisedReport>,
+    /// Whose outputs change because of the sequences that break a rule, in a sentence; absent where no sequence is to blame, or
+    /// there are no others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<String>,
+    /// A Python script that shows the finding by itself, relative to the run's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repro: Option<String>,
+}
+
+/// What the minimiser did with a case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MinimisedReport {
+    /// The case as it was found, relative to the run's folder.
+    pub original: String,
+    /// Its size.
+    pub before: SizeReport,
+    /// The size of the case that is shown.
+    pub after: SizeReport,
+    /// Cases executed on the way.
+    pub executions: u64,
+    /// Whether nothing could be left out any more; else the budget ran out, or somebody pressed Ctrl-C.
+    pub complete: bool,
+}
+
+/// The size of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SizeReport {
+    /// Sequences.
+    pub sequences: u64,
+    /// Query tokens, as far as q has rows for them.
+    pub queries: u64,
+    /// Tokens in the cache over all sequences, as far as the page table reaches.
+    pub keys: u64,
+}
+
+/// `5 sequences, 37 query tokens, 120 in the cache`.
+impl std::fmt::Display for SizeReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let SizeReport { sequences, queries, keys } = self;
+        let s = |count: &u64| if *count == 1 { "" } else { "s" };
+        write!(
+            f,
+            "{sequences} sequence{}, {queries} query token{}, {keys} in the cache",
+            s(sequences),
+            s(queries)
+        )
+    }
 }
 
 /// A fault with its place in the kernel's source.

@@ -11,9 +11,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{Found, Totals};
+use crate::minimise::Minimal;
 
 /// Folder of the stored cases, within the run's folder.
 pub const FINDINGS_FOLDER: &str = "findings";
+
+/// Folder of the cases as they were found, where smaller ones took their place.
+pub const ORIGINALS_FOLDER: &str = "originals";
 
 /// How many cases lie between two progress events.
 const PROGRESS_EVERY: u64 = 1000;
@@ -91,6 +95,40 @@ impl EventLog {
             }),
         )
     }
+
+    /// Puts a smaller case, `text`, in the place of a finding's stored one, which is kept among the originals.
+    ///
+    /// # Errors
+    /// A file can't be read or written.
+    pub fn minimised(&mut self, found: &Found, minimal: &Minimal, text: &str) -> io::Result<()> {
+        let (name, original) = (file_name(found), original_name(found));
+        fs::create_dir_all(self.out.join(ORIGINALS_FOLDER))?;
+        write_whole(&self.out.join(&original), &fs::read(self.out.join(&name))?)?;
+        write_whole(&self.out.join(&name), text.as_bytes())?;
+        let Minimal { before, after, executions, complete, .. } = minimal;
+        self.event(
+            "minimised",
+            json!({
+                "signature": found.finding.signature.to_string(),
+                "file": name,
+                "original": original,
+                "before": before,
+                "after": after,
+                "executions": executions,
+                "complete": complete,
+            }),
+        )
+    }
+
+    /// Writes a finding's Python script beside its case; its name.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn repro(&mut self, found: &Found, script: &str) -> io::Result<String> {
+        let name = format!("{FINDINGS_FOLDER}/{}.py", stem(found));
+        write_whole(&self.out.join(&name), script.as_bytes())?;
+        Ok(name)
+    }
 }
 
 /// Writes a file that nobody ever sees in part: a kill leaves the old one, or none.
@@ -109,9 +147,19 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Where a finding's case is stored, relative to the run's folder.
-pub(super) fn file_name(found: &Found) -> String {
+pub fn file_name(found: &Found) -> String {
+    format!("{FINDINGS_FOLDER}/{}.toml", stem(found))
+}
+
+/// Where the case is kept as it was found.
+pub(super) fn original_name(found: &Found) -> String {
+    format!("{ORIGINALS_FOLDER}/{}.toml", stem(found))
+}
+
+fn stem(found: &Found) -> String {
     let known = if found.known.is_some() { "known" } else { "new" };
-    format!("{FINDINGS_FOLDER}/{known}-{}.toml", found.finding.signature.slug())
+    let twin = if found.twins == 0 { String::new() } else { format!("-{}", found.twins + 1) };
+    format!("{known}-{}{twin}", found.finding.signature.slug())
 }
 
 #[cfg(test)]

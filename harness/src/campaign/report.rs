@@ -4,8 +4,8 @@
 
 use countersign_kernels::Variant;
 use countersign_reports::{
-    CampaignReport, FindingReport, FindingStatus, Hits, KernelReport, Report, SCHEMA_VERSION, Summary,
-    Timing, ValidatorWords,
+    CampaignReport, FindingReport, FindingStatus, Hits, KernelReport, MinimisedReport, Report,
+    SCHEMA_VERSION, Summary, Timing, ValidatorWords,
 };
 
 use super::{Found, Plan, Subject, Totals, events};
@@ -13,6 +13,7 @@ use crate::confirm::Confirmation;
 use crate::evidence::Evidence;
 use crate::judge::Finding;
 use crate::known::{KnownFile, Status};
+use crate::minimise::Minimal;
 use crate::options;
 
 /// Program and version.
@@ -20,12 +21,23 @@ pub fn tool() -> String {
     format!("countersign {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The report of a campaign: `confirmations` are of `totals.findings`, in that order.
+/// What is known of a finding besides its signature and count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Confirmed {
+    /// Its second run.
+    pub confirmation: Confirmation,
+    /// How its case became smaller, where that was tried.
+    pub minimal: Option<Minimal>,
+    /// A Python script that shows it, relative to the run's folder.
+    pub repro: Option<String>,
+}
+
+/// The report of a campaign: `confirmed` are of `totals.findings`, in that order.
 pub fn finish(
     subject: &dyn Subject,
     plan: &Plan<'_>,
     totals: &Totals,
-    confirmations: &[Confirmation],
+    confirmed: &[Confirmed],
     kernel: KernelReport,
     interrupted: bool,
     timing: Timing,
@@ -33,13 +45,13 @@ pub fn finish(
     let findings: Vec<FindingReport> = totals
         .findings
         .iter()
-        .zip(confirmations)
-        .map(|(found, confirmation)| finding(subject, plan.known, found, confirmation))
+        .zip(confirmed)
+        .map(|(found, confirmed)| finding(subject, plan.known, found, confirmed))
         .collect();
     let internal_errors: Vec<_> = totals
         .internal_errors
         .iter()
-        .chain(confirmations.iter().flat_map(|confirmation| &confirmation.errors))
+        .chain(confirmed.iter().flat_map(|confirmed| &confirmed.confirmation.errors))
         .cloned()
         .collect();
     let is_known = |finding: &&FindingReport| finding.status == FindingStatus::Known;
@@ -57,7 +69,7 @@ pub fn finish(
         findings_known: known,
         findings_stale: 0,
         unsupported: totals.unsupported,
-        unasked: confirmations.iter().filter(|confirmation| confirmation.unasked.is_some()).count() as u64,
+        unasked: confirmed.iter().filter(|confirmed| confirmed.confirmation.unasked.is_some()).count() as u64,
         internal_errors: internal_errors.len() as u64,
         interrupted,
         largest_r,
@@ -91,12 +103,15 @@ pub fn finish(
     }
 }
 
-fn finding(
-    subject: &dyn Subject,
-    known: &KnownFile,
-    found: &Found,
-    confirmation: &Confirmation,
-) -> FindingReport {
+fn finding(subject: &dyn Subject, known: &KnownFile, found: &Found, confirmed: &Confirmed) -> FindingReport {
+    let Confirmed { confirmation, minimal, repro } = confirmed;
+    let minimised = minimal.as_ref().map(|minimal| MinimisedReport {
+        original: events::original_name(found),
+        before: minimal.before,
+        after: minimal.after,
+        executions: minimal.executions,
+        complete: minimal.complete,
+    });
     let entry = found.known.and_then(|position| known.entries.get(position));
     FindingReport {
         status: status(entry.map(|entry| entry.status)),
@@ -105,9 +120,11 @@ fn finding(
         count: found.count,
         case: found.index,
         file: Some(events::file_name(found)),
+        minimised,
+        repro: repro.clone(),
         ..described(
-            &found.finding,
-            &subject.variants()[found.variant],
+            &confirmation.finding,
+            &subject.variants()[confirmation.shown.position],
             &confirmation.words,
             confirmation.evidence.clone(),
         )
@@ -122,9 +139,11 @@ pub fn described(
     evidence: Option<Evidence>,
 ) -> FindingReport {
     let signature = &finding.signature;
-    let (kernel, fault, batch, case_file) = match evidence {
-        None => (None, None, None, None),
-        Some(Evidence { kernel, fault, batch, case_file }) => (Some(kernel), fault, batch, Some(case_file)),
+    let (kernel, fault, batch, case_file, others) = match evidence {
+        None => (None, None, None, None, None),
+        Some(Evidence { kernel, fault, batch, case_file, others }) => {
+            (Some(kernel), fault, batch, Some(case_file), others)
+        }
     };
     FindingReport {
         signature: signature.to_string(),
@@ -146,6 +165,9 @@ pub fn described(
         batch,
         file: None,
         case_file,
+        minimised: None,
+        others,
+        repro: None,
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Found {
     pub finding: Finding,
     /// The entry of the known files that explains it.
     pub known: Option<usize>,
+    /// Findings before it of the same signature that other entries explain.
+    pub twins: usize,
     /// Cases that showed it.
     pub count: u64,
     /// Index of the first.
@@ -231,9 +233,14 @@ impl Totals {
             let key = (finding.signature.clone(), known);
             let position = *self.position.entry(key).or_insert_with(|| {
                 fresh.push(self.findings.len());
+                let is_twin = |other: &&Found| {
+                    other.finding.signature == finding.signature && other.known.is_some() == known.is_some()
+                };
+                let twins = self.findings.iter().filter(is_twin).count();
                 self.findings.push(Found {
                     finding,
                     known,
+                    twins,
                     count: 0,
                     index: record.index,
                     variant: outcome.variant,

@@ -308,7 +308,7 @@ impl Case {
         check_size(variant)?;
         self.check_shapes(variant)?;
         Pattern::from_name(&self.payload.pattern).ok_or_else(|| {
-            let names: Vec<&str> = Pattern::ALL.iter().map(|pattern| pattern.name()).collect();
+            let names: Vec<&str> = Pattern::every().map(Pattern::name).collect();
             CaseError::new(format!("unknown pattern `{}`; known: {}", self.payload.pattern, names.join(", ")))
         })
     }

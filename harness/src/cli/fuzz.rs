@@ -10,20 +10,24 @@ use clap::ValueEnum;
 use countersign_kernels::catalogue::Tier;
 use countersign_kernels::custom::advice;
 use countersign_kernels::engine::Policy;
+use countersign_kernels::env::Progress as _;
 use countersign_kernels::rpa::contract::Keeping;
 use countersign_reports::{Report, Timing, to_html, to_json, to_markdown};
 use serde_json::json;
 
-use super::console::{Failure, print, today};
+use super::console::{Failure, SetupProgress, print, today};
 use super::session::{self, AskWorker};
 use super::table::{self, row};
 use super::variant::VariantArgument;
 use super::{OrdersArgument, ProfileArgument, PythonArgument, sweep};
-use crate::campaign::{self, EventLog, Observer, Plan, Progress, Subject, Totals};
+use crate::campaign::{self, Confirmed, EventLog, Found, Observer, Plan, Progress, Subject, Totals};
+use crate::case::Case;
 use crate::confirm::{Confirmation, confirm};
 use crate::corpus::{CorpusFile, Origin};
 use crate::known::KnownFile;
 use crate::loaded::Loaded;
+use crate::minimise::minimise_all;
+use crate::repro;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -195,7 +199,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         return Err(Failure::file(out, error));
     }
 
-    let confirmations = confirm_all(&loaded, &plan, &totals, &mut AskWorker::new(&environment, kernel));
+    let confirmed = confirm_all(
+        &loaded,
+        &plan,
+        &totals,
+        interrupted,
+        &mut log,
+        &mut AskWorker::new(&environment, kernel),
+    )
+    .map_err(|error| Failure::file(out, error))?;
     let timing = Timing {
         seconds,
         cases_per_second: totals.cases as f64 / seconds.max(1e-9),
@@ -205,12 +217,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     // A time budget that ran out is no interruption; a Ctrl-C is one.
     let interrupted = interrupted.load(Ordering::Relaxed);
     let kernel_report = loaded.report(&totals.coverage);
-    let report =
-        campaign::finish(&loaded, &plan, &totals, &confirmations, kernel_report, interrupted, timing);
+    let report = campaign::finish(&loaded, &plan, &totals, &confirmed, kernel_report, interrupted, timing);
     let json = write_report(out, &report)?;
     log.event("ended", json!({ "exit_code": report.exit_code, "cases": totals.cases }))
         .map_err(|error| Failure::file(out, error))?;
-    for why in confirmations.iter().filter_map(|confirmation| confirmation.unasked.as_deref()).take(1) {
+    for why in confirmed.iter().filter_map(|each| each.confirmation.unasked.as_deref()).take(1) {
         eprintln!("The real validator could not be asked: {why}");
     }
     let table = closing(&report, out);
@@ -281,13 +292,54 @@ fn opening(plan: &Plan<'_>, loaded: &Loaded, time: Option<Duration>, kernel: &st
     )
 }
 
+/// Minimises, confirms and stores what was found. After a Ctrl-C, cases stay as large as they are by then.
 fn confirm_all(
     loaded: &Loaded,
     plan: &Plan<'_>,
     totals: &Totals,
+    interrupted: &AtomicBool,
+    log: &mut EventLog,
     validator: &mut AskWorker<'_>,
-) -> Vec<Confirmation> {
-    totals.findings.iter().map(|found| confirm(loaded, plan, found, validator)).collect()
+) -> io::Result<Vec<Confirmed>> {
+    let progress = SetupProgress::new();
+    progress.step(&format!("making the cases of {} finding(s) smaller", totals.findings.len()));
+    let tried = minimise_all(loaded, plan, totals, &|| !interrupted.load(Ordering::Relaxed));
+    progress.step("asking the real validators");
+    let mut confirmed = Vec::with_capacity(tried.len());
+    for (found, tried) in totals.findings.iter().zip(tried) {
+        let confirmation = confirm(loaded, plan, found, &tried, validator);
+        let shown = &confirmation.shown;
+        let minimal = tried.and_then(Result::ok).filter(|minimal| minimal.draft == *shown);
+        if let Some(minimal) = &minimal {
+            let text =
+                found_file(loaded, plan, found, &confirmation.finding.detail, shown.case.clone()).to_toml();
+            log.minimised(found, minimal, &text)?;
+        }
+        let script = confirmation.trial.as_ref().map(|trial| {
+            let others = confirmation.evidence.as_ref().and_then(|evidence| evidence.others.as_deref());
+            repro::script(loaded.kernel(), &confirmation.shown.case, trial, &confirmation.finding, others)
+        });
+        let repro = match script {
+            Some(Ok(script)) => Some(log.repro(found, &script)?),
+            Some(Err(_)) | None => None,
+        };
+        confirmed.push(Confirmed { confirmation, minimal, repro });
+    }
+    Ok(confirmed)
+}
+
+/// A finding's case as a file.
+fn found_file(loaded: &Loaded, plan: &Plan<'_>, found: &Found, detail: &str, case: Case) -> CorpusFile {
+    let signature = &found.finding.signature;
+    CorpusFile {
+        case: case.self_contained(loaded.kernel(), loaded.variants()),
+        origin: Some(Origin {
+            when: today(),
+            from: format!("seed {}, case {}", plan.seed, found.index),
+            cause: format!("shows {signature}: {detail}"),
+        }),
+        expect: None,
+    }
 }
 
 struct Console<'a> {
@@ -316,16 +368,7 @@ impl Observer for Console<'_> {
         for found in fresh.iter().map(|&position| &totals.findings[position]) {
             let signature = &found.finding.signature;
             let case = campaign::draw(self.subject, self.plan, found.index).case;
-            let case = case.self_contained(self.subject.kernel(), self.subject.variants());
-            let file = CorpusFile {
-                case,
-                origin: Some(Origin {
-                    when: today(),
-                    from: format!("seed {}, case {}", self.plan.seed, found.index),
-                    cause: format!("shows {signature}: {}", found.finding.detail),
-                }),
-                expect: None,
-            };
+            let file = found_file(self.subject, self.plan, found, &found.finding.detail, case);
             let written = self.log.finding(found, &file.to_toml());
             self.check(written);
             if found.known.is_none() {

@@ -13,6 +13,7 @@ mod corpus;
 mod fuzz;
 mod items;
 mod kernels;
+mod minimize;
 mod replay;
 mod report;
 mod session;
@@ -41,6 +42,7 @@ const EXAMPLES: &str = "\
 Examples:
   countersign fuzz                     fuzz JAX's ragged paged attention for a minute, on all cores
   countersign replay builtin           replay the built-in corpus
+  countersign minimize my-batch.toml   the smallest batch that shows the same
   countersign report countersign       the last run's report as a page
   countersign show my-batch.toml       a batch as a table, and what the validators say about it
 
@@ -52,6 +54,8 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Replay cases and compare with what they expect.
     Replay(replay::Arguments),
+    /// Make a case that shows a finding as small as it gets.
+    Minimize(minimize::Arguments),
     /// Render a run's report as a page, Markdown or JSON.
     Report(report::Arguments),
     /// Run what must be right: kept batches aimed at the error bound, under every device profile.
@@ -115,6 +119,7 @@ pub fn main() -> ExitCode {
     let run = std::panic::catch_unwind(|| match arguments.command {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Minimize(arguments) => minimize::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Controls(arguments) => controls::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),

@@ -12,14 +12,17 @@ use super::{ProfileArgument, PythonArgument, session};
 use crate::campaign::Subject;
 use crate::case::CaseError;
 use crate::confirm::words;
+use crate::interference::interference;
+use crate::judge::judge;
 use crate::replay::Item;
 use crate::trial::{Examined, examine, run_trial};
-use crate::{show, traced};
+use crate::{repro, show, traced};
 
 const EXAMPLES: &str = "\
 Examples:
   countersign show countersign/findings/new-divergence-jax-rpa-wrong-rows.toml
-  countersign show countersign/findings/new-fault-jax-rpa-out-of-bounds.toml --trace";
+  countersign show countersign/findings/new-fault-jax-rpa-out-of-bounds.toml --trace
+  countersign show my-batch.toml --repro > repro.py";
 
 /// Arguments of `show`.
 #[derive(Debug, clap::Args)]
@@ -27,9 +30,13 @@ Examples:
 pub(super) struct Arguments {
     /// A case file.
     file: PathBuf,
-    /// Also run the kernel, and where it faults show both sites on its source and the values that led there.
+    /// Also run the kernel, and where it faults show both sites on its source and the values that led there; and where
+    /// sequences break a rule, run it without them and say whose outputs change.
     #[arg(long)]
     trace: bool,
+    /// Run the kernel, and print nothing but a Python script that shows the first finding with jax and numpy alone.
+    #[arg(long, conflicts_with = "trace")]
+    repro: bool,
     #[command(flatten)]
     profile: ProfileArgument,
     #[command(flatten)]
@@ -44,6 +51,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     };
     let catalogue = session::catalogue()?;
     let item = Item::read(&path.display().to_string(), &text, &catalogue).map_err(unreadable)?;
+    if arguments.repro {
+        print(&script(arguments, &catalogue, &item)?)?;
+        return Ok(0);
+    }
     let Item { file, variant, .. } = &item;
     let batch = file.case.batch(variant).map_err(unreadable)?;
     let Examined { contract, static_verdict, dynamic_verdict } = examine(variant, &file.case, &batch);
@@ -60,6 +71,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     }
     print(&text)?;
     Ok(0)
+}
+
+/// Runs the case and writes what it shows as a script.
+fn script(arguments: &Arguments, catalogue: &Catalogue, item: &Item) -> Result<String, Failure> {
+    let case = &item.file.case;
+    let kernel = session::kernel(catalogue, &case.kernel)?;
+    let environment = session::environment(arguments.python.python.clone())?;
+    let loaded = session::load(&environment, kernel, vec![item.variant.clone()])?;
+    let unreadable =
+        |error: CaseError| Failure::new(error.to_string(), "a case file is described in corpus/README.md");
+    let mut engine = loaded.engine(0);
+    let policy = Policy::of(arguments.profile.profile);
+    let trial =
+        run_trial(Some(engine.as_mut()), kernel, &loaded.variants()[0], case, &policy).map_err(unreadable)?;
+    let Some(finding) = judge(&trial).findings.into_iter().next() else {
+        let message = format!("{} shows no finding. {}", arguments.file.display(), trial.conduct);
+        return Err(Failure::new(message, "a script is written of a finding"));
+    };
+    let others = interference(engine.as_mut(), &loaded.variants()[0], case, &policy).map_err(unreadable)?;
+    let others = others.map(|others| others.to_string());
+    repro::script(kernel, case, &trial, &finding, others.as_deref()).map_err(|why| {
+        Failure::new(format!("{}: {why}", arguments.file.display()), "`--trace` shows what happens")
+    })
 }
 
 /// Runs the case and follows its fault back.
@@ -79,12 +113,14 @@ fn traced(arguments: &Arguments, catalogue: &Catalogue, item: &Item) -> Result<S
         |error: CaseError| Failure::new(error.to_string(), "a case file is described in corpus/README.md");
     let batch = case.batch(variant).map_err(unreadable)?;
     let policy = Policy::of(arguments.profile.profile);
-    match engine.trace(&batch, &bind(variant, &batch), &policy) {
-        Some(trace) => Ok(traced::text(&trace, &meaning(variant, &trace), loaded.source(0).as_ref())),
+    let text = match engine.trace(&batch, &bind(variant, &batch), &policy) {
+        Some(trace) => traced::text(&trace, &meaning(variant, &trace), loaded.source(0).as_ref()),
         None => {
             let trial =
                 run_trial(Some(engine.as_mut()), kernel, variant, case, &policy).map_err(unreadable)?;
-            Ok(format!("no fault to follow back. {}.\n", trial.conduct))
+            format!("no fault to follow back. {}.\n", trial.conduct)
         }
-    }
+    };
+    let others = interference(engine.as_mut(), variant, case, &policy).map_err(unreadable)?;
+    Ok(text + &others.map_or_else(String::new, |others| format!("\n{others}.\n")))
 }

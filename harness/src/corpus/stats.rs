@@ -38,7 +38,7 @@ impl Default for Stats {
         all("tier", [Tier::Small, Tier::Full].map(|tier| tier.name().to_owned()).into());
         all("slip", Slip::ALL.map(|slip| slip.name().to_owned()).into());
         all("class", BoundaryClass::ALL.map(BoundaryClass::name).into());
-        all("pattern", Pattern::ALL.map(|pattern| pattern.name().to_owned()).into());
+        all("pattern", Pattern::every().map(|pattern| pattern.name().to_owned()).collect());
         Stats { cases: 0, counts }
     }
 }

@@ -40,10 +40,22 @@ pub enum Pattern {
     Cancelling,
     /// |q·k| (even seeds) or |v| (odd seeds) at and above 2^127: outside what f32 attention promises.
     Overflow,
+    /// q and K are 0 and V is the sequence's number from 1: a right row of sequence 0 holds ones, of sequence 1 twos, …
+    SequenceV,
+    /// q and K are 0 and V is the position from 1: a right row holds the mean of what it may see.
+    PositionV,
 }
 
 impl Pattern {
-    /// Every pattern.
+    /// Every pattern, those that campaigns draw first.
+    pub fn every() -> impl Iterator<Item = Pattern> {
+        Pattern::ALL.into_iter().chain(Pattern::PLAIN)
+    }
+
+    /// What minimised cases and cases by hand hold: values that a reader can follow.
+    pub const PLAIN: [Pattern; 2] = [Pattern::SequenceV, Pattern::PositionV];
+
+    /// Every pattern that campaigns draw.
     pub const ALL: [Pattern; 13] = [
         Pattern::Normal,
         Pattern::CommonOffset,
@@ -76,12 +88,14 @@ impl Pattern {
             Pattern::Staircase => "staircase@1",
             Pattern::Cancelling => "cancelling@1",
             Pattern::Overflow => "overflow@1",
+            Pattern::SequenceV => "sequence-v@1",
+            Pattern::PositionV => "position-v@1",
         }
     }
 
     /// The inverse of [`Pattern::name`].
     pub fn from_name(name: &str) -> Option<Pattern> {
-        Pattern::ALL.into_iter().find(|pattern| pattern.name() == name)
+        Pattern::every().find(|pattern| pattern.name() == name)
     }
 
     /// Whether the pattern can do what it says with the variant's dtypes and scales (which would move values out of its range).
@@ -174,6 +188,7 @@ impl Source {
                 row.iter_mut().zip(signs).for_each(|(x, sign)| *x = sign * huge(&mut s, 64));
             }
             Pattern::Overflow => each(row, || 2.0 * unit * s.normal()),
+            Pattern::SequenceV | Pattern::PositionV => row.fill(0.0),
         }
         within(self.q_dtype, row);
     }
@@ -216,6 +231,7 @@ impl Source {
                 row.iter_mut().zip(signs).for_each(|(x, sign)| *x = sign * huge(&mut s, 63));
             }
             Pattern::Overflow => each(row, || unit * s.normal()),
+            Pattern::SequenceV | Pattern::PositionV => row.fill(0.0),
         }
         within(self.kv_dtype, row);
     }
@@ -248,9 +264,16 @@ impl Source {
                 let sign = if s.bits() >> 63 == 0 { 1.0 } else { -1.0 };
                 sign * huge(&mut s, 127)
             }),
+            Pattern::SequenceV => row.fill(counted(sequence)),
+            Pattern::PositionV => row.fill(counted(position)),
         }
         within(self.kv_dtype, row);
     }
+}
+
+/// 1, 2, …, 7 and again from 1: what the narrowest type still holds.
+fn counted(index: usize) -> f32 {
+    (index % 7 + 1) as f32
 }
 
 #[inline]

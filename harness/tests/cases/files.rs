@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign::corpus::{self, CorpusFile, Expect, builtin};
 use countersign::generate::{BoundaryClass, Slip};
-use countersign::known::KnownFile;
+use countersign::known::{Facts, KnownFile};
+use countersign::signature::Signature;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
 use countersign_kernels::rpa::contract;
 
@@ -169,5 +170,28 @@ fn the_first_batch_and_its_relatives_break_the_rule_that_they_are_named_for() {
     }
     for slug in ["num-seqs-of-two-entries", "head-dim-differs"] {
         assert!(read(&format!("regressions/jax-rpa/{slug}.toml")).case.statics.is_some(), "{slug}");
+    }
+}
+
+#[test]
+fn every_known_finding_has_a_regression_that_shows_it() {
+    let variants: Vec<_> = kernel().variants(Tier::Full).cloned().collect();
+    let mine = builtin().iter().filter(|(name, _)| name.starts_with("regressions/"));
+    let shown: Vec<(Signature, Facts)> = mine
+        .flat_map(|(name, _)| {
+            let file = read(name);
+            let facts = Facts::of(file.case.variant(&variants).unwrap(), &file.case.metadata);
+            let signatures = match file.expect {
+                Some(Expect::Signatures(signatures)) => signatures,
+                Some(Expect::Clean) | None => Vec::new(),
+            };
+            signatures.into_iter().map(move |text| (Signature::parse(&text).unwrap(), facts.clone()))
+        })
+        .collect();
+    let known = KnownFile::builtin().unwrap();
+    for (position, entry) in known.entries.iter().enumerate() {
+        let is_its_own =
+            |(signature, facts): &(Signature, Facts)| known.explain(signature, facts) == Some(position);
+        assert!(shown.iter().any(is_its_own), "entry {position}, {}", entry.signature);
     }
 }

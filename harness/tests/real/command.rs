@@ -153,9 +153,60 @@ fn fuzz_from_an_empty_directory_leaves_report_log_and_findings() {
         assert!(page.contains(finding["file"].as_str().unwrap()));
     }
     assert!(page.contains("causal_mask = row_ids &lt; col_ids"), "the kernel's source is shown");
+    for finding in document["findings"].as_array().unwrap() {
+        let sizes = |key: &str| finding["minimised"][key]["keys"].as_u64().unwrap();
+        assert!(sizes("after") <= sizes("before"), "{finding}");
+        for file in [&finding["file"], &finding["repro"], &finding["minimised"]["original"]] {
+            assert!(out.join(file.as_str().unwrap()).is_file(), "{file}");
+        }
+    }
     let log = std::fs::read_to_string(out.join("events.jsonl")).unwrap();
     assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
     assert!(std::fs::read_dir(out.join("findings")).unwrap().count() > 0);
+}
+
+#[test]
+fn a_case_is_minimised_beside_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, case) = countersign::corpus::builtin()
+        .iter()
+        .find(|(path, _)| path.ends_with("seeds/cu-repeated-entry.toml"))
+        .unwrap();
+    std::fs::write(folder.path().join("batch.toml"), case).unwrap();
+    let output = countersign(folder.path(), &["minimize", "batch.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let done: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&done["file"], &done["repro"]), (&"batch.min.toml".into(), &"batch.min.py".into()));
+    assert_eq!(done["complete"], true);
+    assert!(done["after"]["keys"].as_u64().unwrap() < done["before"]["keys"].as_u64().unwrap(), "{done}");
+    assert!(done["shows"][0]["known"].as_bool().unwrap());
+    assert_eq!(std::fs::read_to_string(folder.path().join("batch.toml")).unwrap(), *case, "left as it was");
+    let replay = countersign(folder.path(), &["replay", "batch.min.toml"]);
+    assert_eq!(replay.status.code(), Some(0), "{}", text(&replay));
+    // Nothing is left to leave out.
+    let again = countersign(folder.path(), &["minimize", "batch.min.toml", "--json"]);
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(again["after"], done["after"]);
+    // The same script on standard output.
+    let shown = countersign(folder.path(), &["show", "batch.min.toml", "--repro"]);
+    assert_eq!(shown.status.code(), Some(0), "{}", text(&shown));
+    let script = String::from_utf8(shown.stdout).unwrap();
+    assert!(
+        script.starts_with("\"\"\"JAX ragged paged attention: ") && script.contains("def main():"),
+        "{script}"
+    );
+
+    let early = countersign(folder.path(), &["minimize", "batch.toml", "--budget", "2"]);
+    assert_eq!(early.status.code(), Some(3), "{}", text(&early));
+    let clean = include_str!("../../../corpus/seeds/mixed.toml");
+    std::fs::write(folder.path().join("clean.toml"), clean).unwrap();
+    for arguments in [
+        &["minimize", "clean.toml"][..],
+        &["minimize", "batch.toml", "--signature", "fault|jax-rpa|-|hang|-"],
+    ] {
+        let output = countersign(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ pub mod contract;
 pub mod facts;
 pub mod meaning;
 pub mod sweep;
+pub mod repro;
 #[cfg(test)]
 mod testing;
 pub mod validator;

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::number::counted;
 use super::{Section, picture, stack};
+use crate::markdown::made_smaller;
 use crate::{FaultReport, FindingReport, FindingStatus, Report, SourceText, effect_words};
 
 /// The section; absent where there is no finding and no fault of ours.
@@ -180,6 +181,7 @@ fn conduct(finding: &FindingReport, sources: &[&SourceText]) -> Markup {
             (None, Some(kernel)) => p { (kernel) "." },
             (None, None) => p { (finding.detail) ". The case did not show this again when it was run once more." },
         }
+        @if let Some(others) = &finding.others { p { (others) "." } }
     }
 }
 
@@ -221,7 +223,14 @@ fn again(finding: &FindingReport, about: &About<'_>) -> Markup {
         @if let Some(file) = &finding.file {
             @let trace = if finding.fault.is_some() { " --trace" } else { "" };
             pre.commands { "countersign replay " (file) (option) "\ncountersign show " (file) (trace) }
-            p.note { "From the run's folder. Case " (finding.case) " on " (finding.variant) ", signature " code { (finding.signature) } "." }
+            @if let Some(repro) = &finding.repro {
+                p { "Without countersign, with jax and numpy alone:" }
+                pre.commands { "python " (repro) }
+            }
+            p.note { "From the run's folder. First seen in case " (finding.case) ", shown on " (finding.variant) ", signature " code { (finding.signature) } "." }
+            @if let Some(minimised) = &finding.minimised {
+                p.note { "The case was " (made_smaller(minimised)) "." }
+            }
         } @else {
             p.note {
                 @if about.numbered { "Case " (finding.case) " on " } @else { "On " }

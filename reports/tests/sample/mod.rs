@@ -106,6 +106,15 @@ pub(crate) fn sample() -> Report {
             batch: Some(batch()),
             file: Some("findings/a.toml".into()),
             case_file: Some("[case]\nversion = 1\n".into()),
+            minimised: Some(MinimisedReport {
+                original: "originals/a.toml".into(),
+                before: SizeReport { sequences: 5, queries: 37, keys: 120 },
+                after: SizeReport { sequences: 1, queries: 1, keys: 4 },
+                executions: 43,
+                complete: true,
+            }),
+            others: Some("Sequence 0 changes the output of others: 1 of 2 row(s) of sequence 1".into()),
+            repro: Some("findings/a.py".into()),
         }],
         rules: BTreeMap::from([(
             "kv-lens-in-table".into(),

@@ -1,0 +1,140 @@
+//! Reproducers run for real: a Python with jax and numpy, nothing of ours on its path, and an exit code.
+//!
+//! `COUNTERSIGN_REPRODUCERS=all` runs that of every regression that shows a finding (some minutes), else three are drawn: one
+//! of wrong rows, one of a fault by derivation, one of a check's words.
+
+use std::process::Command;
+
+use countersign::campaign::Subject;
+use countersign::case::Case;
+use countersign::corpus::{CorpusFile, Expect, builtin};
+use countersign::judge::{Finding, judge};
+use countersign::loaded::Loaded;
+use countersign::repro::script;
+use countersign::signature::{Effect, Kind, Signature};
+use countersign::trial::{Trial, run_trial};
+use countersign_kernels::Variant;
+use countersign_kernels::catalogue::Tier;
+use countersign_kernels::engine::Policy;
+use countersign_kernels::env::Silent;
+use countersign_kernels::export::export;
+
+use crate::real;
+
+/// The regressions whose scripts run always.
+const DRAWN: [&str; 3] =
+    ["kv-len-positive-others-rows", "page-index-in-range-out-of-bounds", "num-seqs-minus-one"];
+
+/// Name and case of each regression that shows a finding.
+fn regressions() -> Vec<(String, Case)> {
+    let mine = builtin().iter().filter(|(name, _)| name.starts_with("regressions/jax-rpa/"));
+    let files = mine.map(|(name, text)| {
+        let stem = name.rsplit('/').next().unwrap().trim_end_matches(".toml").to_owned();
+        (stem, CorpusFile::from_toml(text).unwrap())
+    });
+    files
+        .filter(|(_, file)| matches!(file.expect, Some(Expect::Signatures(_))))
+        .map(|(name, file)| (name, file.case))
+        .collect()
+}
+
+/// A case, tried.
+fn tried(case: &Case) -> Trial {
+    let real = real();
+    let variants: Vec<Variant> = real.kernel.variants(Tier::Full).cloned().collect();
+    let variant = case.variant(&variants).unwrap().clone();
+    let entry_point = format!("{}:{}", real.kernel.python.module, real.kernel.python.entry_point);
+    let exports = export(&real.environment, &entry_point, std::slice::from_ref(&variant), &Silent).unwrap();
+    let loaded = Loaded::new(&real.kernel, vec![variant], exports, false);
+    let mut engine = loaded.engine(0);
+    run_trial(Some(engine.as_mut()), &real.kernel, &loaded.variants()[0], case, &Policy::default()).unwrap()
+}
+
+/// The scripts of all findings of a case, each with its signature.
+fn scripts(case: &Case) -> Vec<(String, String)> {
+    let trial = tried(case);
+    let findings = judge(&trial).findings;
+    assert!(!findings.is_empty());
+    let one = |finding: &Finding| {
+        (finding.signature.to_string(), script(&real().kernel, case, &trial, finding, None).unwrap())
+    };
+    findings.iter().map(one).collect()
+}
+
+/// What the script prints and its exit code, run from an empty folder in the environment's Python.
+fn run(script: &str) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("repro.py");
+    std::fs::write(&file, script).unwrap();
+    let mut python = Command::new(real().environment.python());
+    let output = python.arg("repro.py").current_dir(folder.path()).env_remove("PYTHONPATH").output().unwrap();
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (output.status.code(), text)
+}
+
+#[test]
+fn scripts_show_their_findings() {
+    let all = std::env::var("COUNTERSIGN_REPRODUCERS").is_ok_and(|which| which == "all");
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for (name, case) in regressions() {
+        if !all && !DRAWN.contains(&name.as_str()) {
+            continue;
+        }
+        for (signature, script) in scripts(&case) {
+            let (code, said) = run(&script);
+            count += 1;
+            println!("{name}, {signature}: {code:?}");
+            if code != Some(0) {
+                failures.push(format!("{name}, {signature}: {code:?}\n{said}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(count >= DRAWN.len(), "{count} scripts");
+}
+
+#[test]
+fn a_script_of_a_right_batch_ends_with_one() {
+    let (_, case) = regressions().into_iter().find(|(name, _)| name == DRAWN[0]).unwrap();
+    let (_, wrong) = scripts(&case).remove(0);
+    // The same claim about a batch whose sequences all have tokens: nothing is wrong, and the script says so.
+    let metadata: String = wrong
+        .lines()
+        .map(|line| match line.split(" = ").next() {
+            Some("num_seqs") => "num_seqs = np.array([0], np.int32)\n".to_owned(),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    assert_ne!(metadata, wrong);
+    let (code, said) = run(&metadata);
+    assert_eq!(code, Some(1), "{said}");
+}
+
+#[test]
+fn what_no_regression_shows_yet_is_told_apart_all_the_same() {
+    // A right batch: the kernel ends, and its output doesn't depend on when copies land.
+    let (_, mut case) = regressions().into_iter().find(|(name, _)| name == DRAWN[0]).unwrap();
+    (case.metadata.num_seqs, case.metadata.cu_q_lens[1]) = (1, 1);
+    case.metadata.kv_lens[0] = 2;
+    let trial = tried(&case);
+    assert!(judge(&trial).findings.is_empty(), "{}", trial.conduct);
+    let claim = |kind, effect| {
+        let text = "divergence|jax-rpa|-|wrong-rows|-";
+        let signature = Signature { kind, effect, ..Signature::parse(text).unwrap() };
+        let finding = Finding { signature, detail: "claimed by a test".to_owned(), stack: Vec::new() };
+        script(&real().kernel, &case, &trial, &finding, None).unwrap()
+    };
+    let hang = claim(Kind::Fault, Effect::Hang);
+    for (script, code, words) in [
+        (claim(Kind::Divergence, Effect::WrongRows), 1, "0 row(s) are wrong"),
+        (claim(Kind::DmaOrder, Effect::OtherBits), 1, "copies land: []"),
+        (hang.clone(), 1, "The kernel ends."),
+        (hang.replace("SECONDS = 300", "SECONDS = 0.01"), 0, "did not end within 0.01 s"),
+    ] {
+        let (ended, said) = run(&script);
+        assert_eq!(ended, Some(code), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
+}
