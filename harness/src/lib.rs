@@ -9,6 +9,8 @@ pub mod compare;
 pub mod confirm;
 pub mod controls;
 pub mod corpus;
+pub mod diagnose;
+pub mod dump;
 pub mod evidence;
 pub mod fuzzing;
 pub mod generate;

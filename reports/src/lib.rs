@@ -4,6 +4,7 @@
 
 mod batch;
 mod bench;
+mod diagnosis;
 mod html;
 mod markdown;
 mod model;
@@ -13,6 +14,10 @@ pub use batch::{BatchReport, BreachReport, EntryReport, MAX_COLUMNS, MAX_SEQUENC
 pub use bench::{
     BENCH_VERSION, Bench, Growth, GrowthPoint, RATIOS, SanitizerCost, Spread, Throughput, TimedCase,
     TimedVariant, Times, bench_to_html, bench_to_json,
+};
+pub use diagnosis::{
+    ArrayReport, BrokenRule, CauseReport, DIAGNOSIS_SCHEMA, DIAGNOSIS_VERSION, Diagnosis, DumpReport,
+    FixReport, FixedArray, OtherCause, RunReport, Slice, UnjudgedRule, diagnosis_to_json, diagnosis_to_text,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

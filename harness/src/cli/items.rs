@@ -131,8 +131,10 @@ pub(super) fn texts(path: &Path) -> Result<Vec<(String, String)>, Failure> {
 pub(super) fn read(path: &Path, catalogue: &Catalogue) -> Result<Vec<Item>, Failure> {
     let mut items = Vec::new();
     let mut wrong = Vec::new();
+    let folder = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     for (name, text) in texts(path)? {
-        match Item::read(&name, &text, catalogue) {
+        let opened = |mut item: Item| item.open_payload(folder).map(|()| item);
+        match Item::read(&name, &text, catalogue).and_then(opened) {
             Ok(item) => items.push(item),
             Err(error) => wrong.push(format!("{name}: {error}")),
         }

@@ -1,0 +1,68 @@
+//! `diagnose`: a dumped batch, what it breaks of the contract, how it was probably built, and how to build it right.
+//!
+//! Invariant: what is particular to a kernel's arrays is its family's business (`kernels/src/rpa/diagnose`); here files become arrays,
+//! and findings become a report, a corrected file or a case. No kernel runs here.
+
+pub mod cut;
+pub mod effect;
+pub mod fix;
+pub mod names;
+mod report;
+pub mod save;
+pub mod stand_in;
+
+use countersign_kernels::catalogue::KernelEntry;
+use countersign_kernels::custom::CustomError;
+use countersign_kernels::rpa::contract::Breach;
+use countersign_kernels::rpa::diagnose::{Explanation, Subject, Verdicts, explain, read};
+
+use crate::dump::{Dump, DumpError};
+use names::{Naming, Operands, operands};
+
+pub use report::{report, with_payload};
+
+/// A dump, read and explained.
+#[derive(Debug)]
+pub struct Examined<'d> {
+    /// Its operands.
+    pub operands: Operands<'d>,
+    /// The batch.
+    pub subject: Subject,
+    /// What it breaks as it was dumped, of what can be judged.
+    pub breaches: Vec<Breach>,
+    /// What upstream's checks say.
+    pub verdicts: Verdicts,
+    /// How that came about.
+    pub explanation: Explanation,
+}
+
+/// Why a dump can't be examined.
+#[derive(Debug, thiserror::Error)]
+pub enum DiagnoseError {
+    /// The file.
+    #[error(transparent)]
+    Dump(#[from] DumpError),
+    /// `--variant`.
+    #[error("{}", .0.message)]
+    Variant(CustomError),
+}
+
+/// Examines a dump as a batch of `kernel`; `variant` says what the arrays don't (`tokens=1024,page_size=16`).
+///
+/// # Errors
+/// [`DiagnoseError`].
+pub fn examine<'d>(
+    dump: &'d Dump,
+    kernel: &KernelEntry,
+    naming: &Naming,
+    variant: &str,
+) -> Result<Examined<'d>, DiagnoseError> {
+    let mut operands = operands(dump, naming)?;
+    let subject = read(kernel, &operands.given, variant).map_err(DiagnoseError::Variant)?;
+    // The subject has its own copy; page tables may be large.
+    operands.given.clear();
+    let breaches = subject.breaches();
+    let verdicts = subject.verdicts();
+    let explanation = explain(subject.form.clone(), subject.state.clone());
+    Ok(Examined { operands, subject, breaches, verdicts, explanation })
+}
