@@ -120,6 +120,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let mut diagnosis = report(&dump, kernel, &examined, &KnownFile::builtin()?);
     if let Some(path) = &arguments.fix
         && diagnosis.fix.unambiguous
+        && !diagnosis.causes.is_empty()
     {
         fix::write(&dump, &examined, path).map_err(|error| Failure::file(path, error))?;
         diagnosis.fix.written = Some(path.display().to_string());

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
+use countersign_kernels::rpa::validator::Shaped;
 use npyz::WriterBuilder;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -14,53 +15,50 @@ use zip::{CompressionMethod, ZipWriter};
 use super::Examined;
 use crate::dump::{Dump, Stored};
 
-/// A corrected array: operand, shape, row-major values.
-pub type Corrected<'a> = (&'static str, Vec<usize>, &'a [i32]);
+/// A corrected array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Corrected<'a> {
+    /// The operand.
+    pub operand: &'static str,
+    /// Extents.
+    pub shape: Vec<usize>,
+    /// Row-major.
+    pub values: &'a [i32],
+}
 
 /// The metadata arrays that differ from the dump's, in values, shape or type; not those that only stand in for a correction.
 pub fn changed<'a>(examined: &'a Examined<'_>) -> Vec<Corrected<'a>> {
     let (call, before) = (&examined.subject.call, &examined.subject.state.metadata);
     let state = &examined.explanation.repaired;
     let after = &state.metadata;
-    let scalar = |value: &'a i32| std::slice::from_ref(value);
-    let arrays: [(&'static str, _, &[i32], &'a [i32], Vec<usize>); 4] = [
-        ("kv_lens", &call.kv_lens, &before.kv_lens, &after.kv_lens, vec![after.kv_lens.len()]),
-        (
-            "page_indices",
-            &call.page_indices,
-            &before.page_indices,
-            &after.page_indices,
-            vec![state.rows(), after.pages_per_seq],
-        ),
-        ("cu_q_lens", &call.cu_q_lens, &before.cu_q_lens, &after.cu_q_lens, vec![after.cu_q_lens.len()]),
-        ("num_seqs", &call.num_seqs, scalar(&before.num_seqs), scalar(&after.num_seqs), vec![1]),
-    ];
-    let differs = |(_, dumped, before, after, shape): &(
-        _,
-        &countersign_kernels::rpa::validator::Shaped,
-        &[i32],
-        &[i32],
-        Vec<usize>,
-    )| { before != after || dumped.dtype != "int32" || dumped.shape != *shape };
-    let stands_in = |name: &str| {
-        let repairs = examined
-            .explanation
-            .steps
-            .iter()
-            .filter(|step| step.cause.stands_in)
-            .map(|step| &step.cause.repair);
-        repairs.into_iter().any(|repair| match name {
-            "kv_lens" => repair.kv_lens.is_some(),
-            "page_indices" => repair.page_indices.is_some(),
-            "cu_q_lens" => repair.cu_q_lens.is_some(),
-            _ => repair.num_seqs.is_some(),
-        })
-    };
-    arrays
-        .into_iter()
-        .filter(|array| differs(array) && !stands_in(array.0))
-        .map(|(name, _, _, after, shape)| (name, shape, after))
-        .collect()
+    let table = vec![state.rows(), after.pages_per_seq];
+    let lens = (vec![after.kv_lens.len()], vec![after.cu_q_lens.len()]);
+    let scalar = std::slice::from_ref(&after.num_seqs);
+    let mut changed = Vec::new();
+    let mut add =
+        |operand: &'static str, dumped: &Shaped, same: bool, shape: Vec<usize>, values: &'a [i32]| {
+            let is_as_dumped = same && dumped.dtype == "int32" && dumped.shape == shape;
+            if !is_as_dumped && !stands_in(examined, operand) {
+                changed.push(Corrected { operand, shape, values });
+            }
+        };
+    add("kv_lens", &call.kv_lens, before.kv_lens == after.kv_lens, lens.0, &after.kv_lens);
+    let same = before.page_indices == after.page_indices;
+    add("page_indices", &call.page_indices, same, table, &after.page_indices);
+    add("cu_q_lens", &call.cu_q_lens, before.cu_q_lens == after.cu_q_lens, lens.1, &after.cu_q_lens);
+    add("num_seqs", &call.num_seqs, before.num_seqs == after.num_seqs, vec![1], scalar);
+    changed
+}
+
+/// Whether some cause has an array changed only so that the rest could be looked at.
+fn stands_in(examined: &Examined<'_>, operand: &str) -> bool {
+    let steps = examined.explanation.steps.iter().filter(|step| step.cause.stands_in);
+    steps.map(|step| &step.cause.repair).any(|repair| match operand {
+        "kv_lens" => repair.kv_lens.is_some(),
+        "page_indices" => repair.page_indices.is_some(),
+        "cu_q_lens" => repair.cu_q_lens.is_some(),
+        _ => repair.num_seqs.is_some(),
+    })
 }
 
 /// Writes the corrected batch as an npz: corrected arrays in int32 under their names in the dump, all others copied.
@@ -83,8 +81,8 @@ pub fn write(dump: &Dump, examined: &Examined<'_>, path: &Path) -> io::Result<()
             })
             .large_file(true);
         zip.start_file(format!("{}.npy", array.name), options)?;
-        match corrected.iter().find(|(operand, _, _)| operand_of(array) == Some(operand)) {
-            Some((_, shape, values)) => write_int32(&mut zip, shape, values)?,
+        match corrected.iter().find(|corrected| operand_of(array) == Some(corrected.operand)) {
+            Some(Corrected { shape, values, .. }) => write_int32(&mut zip, shape, values)?,
             None => copy(dump, array, &mut zip)?,
         }
     }
@@ -118,7 +116,7 @@ pub fn write_header(out: &mut impl Write, descr: &str, is_fortran: bool, shape: 
 fn copy(dump: &Dump, array: &Stored, out: &mut impl Write) -> io::Result<()> {
     write_header(out, &array.element.descr(), array.is_fortran, &array.shape)?;
     let length = array
-        .len()
+        .elements()
         .and_then(|len| len.checked_mul(array.element.size))
         .ok_or_else(|| io::Error::other("too large"))?;
     let copied = dump

@@ -13,7 +13,7 @@ pub mod stand_in;
 
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::custom::CustomError;
-use countersign_kernels::rpa::contract::Breach;
+use countersign_kernels::rpa::contract::{Breach, Rule};
 use countersign_kernels::rpa::diagnose::{Explanation, Subject, Verdicts, explain, read};
 
 use crate::dump::{Dump, DumpError};
@@ -28,12 +28,43 @@ pub struct Examined<'d> {
     pub operands: Operands<'d>,
     /// The batch.
     pub subject: Subject,
-    /// What it breaks as it was dumped, of what can be judged.
-    pub breaches: Vec<Breach>,
+    /// The rules that it breaks as it was dumped, of what can be judged, in the order of their first breach.
+    pub broken: Vec<Broken>,
     /// What upstream's checks say.
     pub verdicts: Verdicts,
     /// How that came about.
     pub explanation: Explanation,
+}
+
+/// A broken rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Which.
+    pub rule: &'static Rule,
+    /// How often.
+    pub count: usize,
+    /// Where, the first few times.
+    pub places: Vec<String>,
+}
+
+/// Places of a broken rule that are kept.
+const PLACES: usize = 4;
+
+/// One entry a rule: of a large batch, every sequence may break one.
+fn summed(breaches: Vec<Breach>) -> Vec<Broken> {
+    let mut broken: Vec<Broken> = Vec::new();
+    for Breach { rule, detail, .. } in breaches {
+        let same = broken.iter().position(|broken| broken.rule.id == rule.id);
+        let at = same.unwrap_or_else(|| {
+            broken.push(Broken { rule, count: 0, places: Vec::new() });
+            broken.len() - 1
+        });
+        broken[at].count += 1;
+        if broken[at].places.len() < PLACES {
+            broken[at].places.push(detail);
+        }
+    }
+    broken
 }
 
 /// Why a dump can't be examined.
@@ -61,8 +92,8 @@ pub fn examine<'d>(
     let subject = read(kernel, &operands.given, variant).map_err(DiagnoseError::Variant)?;
     // The subject has its own copy; page tables may be large.
     operands.given.clear();
-    let breaches = subject.breaches();
+    let broken = summed(subject.breaches());
     let verdicts = subject.verdicts();
     let explanation = explain(subject.form.clone(), subject.state.clone());
-    Ok(Examined { operands, subject, breaches, verdicts, explanation })
+    Ok(Examined { operands, subject, broken, verdicts, explanation })
 }

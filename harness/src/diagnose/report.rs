@@ -14,7 +14,8 @@ use countersign_reports::{
 
 use super::cut::Cut;
 use super::effect::effect_of;
-use super::{Examined, fix};
+use super::fix::{self, Corrected};
+use super::{Broken, Examined, PLACES};
 use crate::campaign::tool;
 use crate::case::CaseError;
 use crate::confirm::say;
@@ -25,15 +26,14 @@ use crate::known::{Facts, KnownFile};
 const SHOWN: usize = 12;
 /// Arrays, or rows of the page table, that are shown of one mistake.
 const MAX_SLICES: usize = 2;
-/// Places of a rule that are told.
-const PLACES: usize = 4;
 /// Entries of a corrected array that is given in full.
 const IN_FULL: usize = 1024;
 
 /// What there is to say about `examined`.
 pub fn report(dump: &Dump, kernel: &KernelEntry, examined: &Examined<'_>, known: &KnownFile) -> Diagnosis {
-    let Examined { operands, subject, breaches, explanation, .. } = examined;
-    let keeping = breaches.iter().map(|breach| keeping(breach.rule.standing)).max().unwrap_or(Keeping::Kept);
+    let Examined { operands, subject, broken: rules_broken, explanation, .. } = examined;
+    let keeping =
+        rules_broken.iter().map(|broken| keeping(broken.rule.standing)).max().unwrap_or(Keeping::Kept);
     let broken = broken(kernel, examined, known);
     let unjudged: Vec<UnjudgedRule> = rules()
         .iter()
@@ -73,8 +73,8 @@ pub fn report(dump: &Dump, kernel: &KernelEntry, examined: &Examined<'_>, known:
             written: None,
             arrays: fix::changed(examined)
                 .into_iter()
-                .map(|(array, shape, values)| FixedArray {
-                    array: array.to_owned(),
+                .map(|Corrected { operand, shape, values }| FixedArray {
+                    array: operand.to_owned(),
                     shape,
                     values: (values.len() <= IN_FULL).then(|| values.to_vec()),
                 })
@@ -101,14 +101,9 @@ pub fn with_payload(cut: &Cut, diagnosis: &mut Diagnosis) -> Result<(), CaseErro
             continue;
         };
         let at = first.sequence.map_or(String::new(), |sequence| format!("of sequence {sequence}: "));
-        let pages = "; pages are numbered as the saved case has them";
         diagnosis.causes.push(CauseReport {
             slip: rule.id.to_owned(),
-            sentence: format!(
-                "values {at}{}{}",
-                first.detail,
-                if first.detail.contains("kv_pages") { pages } else { "" }
-            ),
+            sentence: format!("values {at}{}", in_the_dump(&first.detail, cut)),
             why: rule.sentence.trim_end_matches('.').to_owned(),
             advice: String::new(),
             unsure: Some("it is a matter of the values, not of the metadata".to_owned()),
@@ -121,7 +116,7 @@ pub fn with_payload(cut: &Cut, diagnosis: &mut Diagnosis) -> Result<(), CaseErro
             sentence: rule.sentence.to_owned(),
             standing: rule.standing.name().to_owned(),
             count: of_rule.len(),
-            places: of_rule.iter().take(PLACES).map(|breach| breach.detail.clone()).collect(),
+            places: of_rule.iter().take(PLACES).map(|breach| in_the_dump(&breach.detail, cut)).collect(),
             effect: None,
         });
         diagnosis.exit_code = 1;
@@ -132,6 +127,14 @@ pub fn with_payload(cut: &Cut, diagnosis: &mut Diagnosis) -> Result<(), CaseErro
         }
     }
     Ok(())
+}
+
+/// A place in the cut cache, with the page's number in the dump.
+fn in_the_dump(detail: &str, cut: &Cut) -> String {
+    const CACHE: &str = "kv_pages[";
+    let place = detail.strip_prefix(CACHE).and_then(|place| place.split_once(','));
+    let page = place.and_then(|(page, rest)| Some((cut.pages.get(page.parse::<usize>().ok()?)?, rest)));
+    page.map_or_else(|| detail.to_owned(), |(page, rest)| format!("{CACHE}{page},{rest}"))
 }
 
 fn keeping(standing: Standing) -> Keeping {
@@ -162,35 +165,24 @@ fn batch(examined: &Examined<'_>) -> String {
 }
 
 fn broken(kernel: &KernelEntry, examined: &Examined<'_>, known: &KnownFile) -> Vec<BrokenRule> {
-    let Examined { subject, breaches, verdicts, .. } = examined;
+    let Examined { subject, broken, verdicts, .. } = examined;
     // Conditions on sizes mean nothing where sizes are unknown.
-    let facts = (!breaches.is_empty() && subject.unknown.is_empty())
+    let facts = (!broken.is_empty() && subject.unknown.is_empty())
         .then(|| Facts::of(&subject.state.variant, &subject.state.metadata));
-    let mut broken: Vec<BrokenRule> = Vec::new();
-    for breach in breaches {
-        match broken.iter_mut().find(|rule| rule.id == breach.rule.id) {
-            Some(rule) => {
-                rule.count += 1;
-                if rule.places.len() < PLACES {
-                    rule.places.push(breach.detail.clone());
-                }
+    let reported = |Broken { rule, count, places }: &Broken| BrokenRule {
+        id: rule.id.to_owned(),
+        sentence: rule.sentence.to_owned(),
+        standing: rule.standing.name().to_owned(),
+        count: *count,
+        places: places.clone(),
+        effect: match verdicts.fixed {
+            Verdict::Accepts if rule.scope != Scope::Static => {
+                Some(effect(known, &kernel.id, rule.id, facts.as_ref()))
             }
-            None => broken.push(BrokenRule {
-                id: breach.rule.id.to_owned(),
-                sentence: breach.rule.sentence.to_owned(),
-                standing: breach.rule.standing.name().to_owned(),
-                count: 1,
-                places: vec![breach.detail.clone()],
-                effect: match verdicts.fixed {
-                    Verdict::Accepts if breach.rule.scope != Scope::Static => {
-                        Some(effect(known, &kernel.id, breach.rule.id, facts.as_ref()))
-                    }
-                    Verdict::Accepts | Verdict::Refuses { .. } | Verdict::Crashes { .. } => None,
-                },
-            }),
-        }
-    }
-    broken
+            Verdict::Accepts | Verdict::Refuses { .. } | Verdict::Crashes { .. } => None,
+        },
+    };
+    broken.iter().map(reported).collect()
 }
 
 /// What the kernel was seen to do with batches that break that rule alone: such as this one, or others.

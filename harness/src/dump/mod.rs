@@ -177,7 +177,8 @@ impl Stored {
     fn is_whole(&self, dump: &Path) -> Result<(), DumpError> {
         let Place::File { path, offset } = &self.place else { return Ok(()) };
         let length = std::fs::metadata(path).map_err(|error| DumpError::io(path, &error))?.len();
-        let bytes = self.len().and_then(|len| len.checked_mul(self.element.size)).map(|bytes| bytes as u64);
+        let bytes =
+            self.elements().and_then(|len| len.checked_mul(self.element.size)).map(|bytes| bytes as u64);
         match bytes.and_then(|bytes| offset.checked_add(bytes)) {
             Some(end) if end <= length => Ok(()),
             Some(_) | None => Err(cut(dump, &self.name)),
@@ -185,7 +186,7 @@ impl Stored {
     }
 
     /// Number of elements; nothing where it overflows.
-    pub fn len(&self) -> Option<usize> {
+    pub fn elements(&self) -> Option<usize> {
         self.shape.iter().try_fold(1usize, |product, extent| product.checked_mul(*extent))
     }
 }

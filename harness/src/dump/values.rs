@@ -35,7 +35,7 @@ pub fn numbers(dump: &Dump, array: &Stored) -> Result<Values, DumpError> {
         let help = format!("it must hold integers: np.asarray({}, np.int32)", array.name);
         return Err(DumpError::new(format!("{} holds {name}, whose values can't be read", array.name), help));
     }
-    let Some(len) = array.len().filter(|len| *len <= MAX_VALUES) else {
+    let Some(len) = array.elements().filter(|len| *len <= MAX_VALUES) else {
         let message = format!(
             "{} has shape {:?}: more than the {MAX_VALUES} entries that metadata may have",
             array.name, array.shape

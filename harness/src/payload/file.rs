@@ -150,7 +150,7 @@ fn stretch(dump: &Dump, array: &Stored) -> Result<Stretch, String> {
     let width = array.element.size;
     let most = crate::case::MAX_ELEMENTS;
     let len = array
-        .len()
+        .elements()
         .filter(|len| *len <= most)
         .ok_or_else(|| format!("{} has more than {most} elements", array.name))?;
     let mut bytes = Vec::new();

@@ -94,7 +94,6 @@ fn a_fixed_batch_is_right_and_an_ambiguous_one_is_refused_with_the_reason() {
         if fixed.exists() != expected.fix.unwrap() {
             wrong.push(format!("{name}: fixed {}, {:?}", fixed.exists(), diagnosis.fix));
         } else if fixed.exists() {
-            let args: Vec<&str> = if name.ends_with("elsewhere.npz") { args } else { args };
             let (code, _, again) = diagnosed(&fixed, &args);
             if code != Some(0) {
                 wrong.push(format!("{name}: the fixed batch breaks {:?}", again.broken));

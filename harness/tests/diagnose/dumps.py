@@ -108,7 +108,7 @@ dump("right-garbage-past-num-seqs.npz", stale, [], tokens=16)
 
 raw = usual() | payload(16)
 raw["q"] = raw["q"].astype(np.float16).view("V2")  # how NumPy saves bf16
-raw["kv_pages"] = raw["kv_pages"].astype(np.int8).view("V1")  # and fp8
+raw["kv_pages"] = np.abs(raw["kv_pages"]).astype(np.int8).view("V1")  # and fp8
 dump("right-bf16-and-fp8.npz", raw, [], args=["--dtype", "q=bf16", "--dtype", "kv_pages=f8e5m2"])
 
 renamed = usual()

@@ -8,20 +8,20 @@ use std::time::Instant;
 
 use super::python;
 
-/// Made with NumPy: 100,000 sequences in a table of 3,200,000 entries, lengths instead of sums (right if `right`), and q and a cache
-/// of 3 GB that are holes in the file.
+/// Made with NumPy: 100,000 sequences in a table of 3,200,000 entries, right, with lengths instead of sums, or with the pages of
+/// another pool.
 const LARGE: &str = r"
-import sys, zipfile, numpy as np
-path, right = sys.argv[1], sys.argv[2] == 'right'
+import sys, numpy as np
+path, kind = sys.argv[1:]
 n, columns, page_size = 100_000, 32, 16
 rng = np.random.default_rng(1)
 kv = rng.integers(1, columns * page_size + 1, n).astype(np.int32)
 q = np.where(rng.random(n) < 0.9, 1, kv).astype(np.int32)
 pages = rng.integers(0, 200_000, (n, columns)).astype(np.int32)
 ends = np.concatenate([[0], np.cumsum(q)]).astype(np.int32)
-cu = ends if right else np.pad(q, (0, 1))
+cu = np.pad(q, (0, 1)) if kind == 'lengths' else ends
+pages = pages + 200_000 if kind == 'pool' else pages
 np.savez(path, kv_lens=kv, page_indices=pages, cu_q_lens=cu, num_seqs=np.array([n], np.int32))
-print(ends[-1])
 ";
 
 /// Peak resident memory of a run in kB, its exit code, its output.
@@ -52,9 +52,11 @@ fn measured(arguments: &[&str]) -> (u64, Option<i32>, String) {
 #[test]
 fn a_hundred_thousand_sequences_take_little_memory() {
     let folder = tempfile::tempdir().unwrap();
-    for (kind, exit, words) in
-        [("right", 0, "the batch is right"), ("wrong", 1, "cu_q_lens looks like lengths")]
-    {
+    for (kind, exit, words) in [
+        ("right", 0, "the batch is right"),
+        ("lengths", 1, "cu_q_lens looks like lengths"),
+        ("pool", 1, "numbers of another pool"),
+    ] {
         let file = folder.path().join(format!("{kind}.npz"));
         python(&["-c", LARGE, file.to_str().unwrap(), kind]);
         let shapes = "tokens=20000000,page_size=16,pages=200000";

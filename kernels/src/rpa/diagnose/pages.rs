@@ -7,60 +7,56 @@ use crate::rpa::contract::{Breach, Entry};
 
 pub(super) fn candidates(state: &State, breaches: &[Breach]) -> Vec<Candidate> {
     let rule = "page-index-in-range";
-    let wrong: Vec<&Entry> =
-        breaches.iter().filter(|breach| breach.rule.id == rule).flat_map(|breach| &breach.entries).collect();
-    let Some(first) = wrong.first().map(|entry| (*entry).clone()) else { return Vec::new() };
+    let Some((row, column, value)) = outside(state).next() else { return Vec::new() };
+    if breaches.iter().all(|breach| breach.rule.id != rule) {
+        return Vec::new();
+    }
     let facts = Facts::of(state);
-    let places: Vec<Entry> = wrong.iter().take(8).map(|entry| (*entry).clone()).collect();
-    let value = state.metadata.page_indices[first.index[0] * state.metadata.pages_per_seq + first.index[1]];
-    let one = wrong.len() == 1;
+    let place = |(row, column, _)| Entry { array: "page_indices", index: vec![row, column] };
+    let places: Vec<Entry> = outside(state).take(8).map(place).collect();
+    let wrong = facts.used - facts.inside;
     let mut found = Vec::new();
     found.extend(slots(state, &facts, &places));
-    found.extend(filler(state, &wrong, &places));
+    found.extend(filler(state, &places));
     found.extend(from_one(state, &facts, &places));
     if facts.least < 0 && found.is_empty() {
         let unsure = Some("which page was meant is in no array".to_owned());
-        let sentence =
-            format!("page_indices[{}, {}] = {value} is no page number", first.index[0], first.index[1]);
-        found.push(unmendable(
-            "garbage-page",
-            sentence,
-            "a negative number within the pages that a kv_len uses".to_owned(),
-            places,
-            1,
-            unsure,
-            state,
-        ));
+        let sentence = format!("page_indices[{row}, {column}] = {value} is no page number");
+        let why = "a negative number within the pages that a kv_len uses".to_owned();
+        found.push(unmendable("garbage-page", sentence, why, places, 1, unsure, state));
     } else if facts.least >= 0 {
         let (pages, most) = (state.variant.pages, facts.most);
-        let sentence = if one {
-            format!(
-                "page_indices[{}, {}] = {value} is past the cache's {pages} pages",
-                first.index[0], first.index[1]
-            )
+        let sentence = if wrong == 1 {
+            format!("page_indices[{row}, {column}] = {value} is past the cache's {pages} pages")
         } else {
             format!(
                 "page_indices holds numbers of another pool: up to {most}, where kv_pages has {pages} pages"
             )
         };
         let why = if facts.inside == 0 {
-            format!(
-                "none of the {} in use is among the cache's: all lie in {} to {most}",
-                count(facts.used, "number"),
-                facts.least
-            )
+            let numbers = count(facts.used, "number");
+            format!("none of the {numbers} in use is among the cache's: all lie in {} to {most}", facts.least)
         } else {
-            format!("{} of {} in use are past the cache", wrong.len(), count(facts.used, "number"))
+            format!("{wrong} of {} in use are past the cache", count(facts.used, "number"))
         };
-        let slip = if one { "one-page-past-the-cache" } else { "pages-of-another-pool" };
-        let unsure = Some(if one {
-            "which page was meant is in no array".to_owned()
+        let (slip, unsure) = if wrong == 1 {
+            ("one-page-past-the-cache", "which page was meant is in no array")
         } else {
-            "how that pool's pages are numbered in this cache is in no array".to_owned()
-        });
-        found.push(unmendable(slip, sentence, why, places, 1, unsure, state));
+            ("pages-of-another-pool", "how that pool's pages are numbered in this cache is in no array")
+        };
+        found.push(unmendable(slip, sentence, why, places, 1, Some(unsure.to_owned()), state));
     }
     found
+}
+
+/// The entries in use that name no page: row, column, value.
+fn outside(state: &State) -> impl Iterator<Item = (usize, usize, i32)> {
+    let pages = state.variant.pages;
+    let is_outside = move |page: i32| usize::try_from(page).map_or(true, |page| page >= pages);
+    (0..state.sequences()).flat_map(move |row| {
+        let used = state.used_pages(row).iter().enumerate();
+        used.filter(move |(_, page)| is_outside(**page)).map(move |(column, page)| (row, column, *page))
+    })
 }
 
 /// Of the page numbers in use.
@@ -145,18 +141,15 @@ fn from_one(state: &State, facts: &Facts, places: &[Entry]) -> Option<Candidate>
 }
 
 /// A filler at the end of a row's used part: pages that were never allocated.
-fn filler(state: &State, wrong: &[&Entry], places: &[Entry]) -> Option<Candidate> {
-    let columns = state.metadata.pages_per_seq;
-    let value = |entry: &Entry| state.metadata.page_indices[entry.index[0] * columns + entry.index[1]];
-    let first = value(wrong[0]);
-    let is_last = |entry: &&Entry| {
-        let used = state.used_pages(entry.index[0]);
-        used[entry.index[1]..].iter().all(|page| *page == first)
+fn filler(state: &State, places: &[Entry]) -> Option<Candidate> {
+    let (row, column, first) = outside(state).next()?;
+    let is_last = |(row, column, _)| {
+        let used: &[i32] = state.used_pages(row);
+        used[column..].iter().all(|page| *page == first)
     };
-    if !(first < 0 || first == i32::MAX) || !wrong.iter().all(is_last) {
+    if !(first < 0 || first == i32::MAX) || !outside(state).all(is_last) {
         return None;
     }
-    let (row, column) = (wrong[0].index[0], wrong[0].index[1]);
     let kv_len = state.metadata.kv_lens[row];
     let needed = state.used_pages(row).len();
     let sentence = format!(
