@@ -9,6 +9,7 @@ use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry};
 use countersign_kernels::engine::Policy;
 use countersign_kernels::env::Environment;
+use countersign_kernels::rpa::contract::Keeping;
 use countersign_reports::{Diagnosis, RunReport, diagnosis_to_json, diagnosis_to_text};
 
 use super::console::{Failure, print, today};
@@ -23,7 +24,7 @@ use crate::diagnose::{DiagnoseError, Examined, examine, fix, report, save, with_
 use crate::dump::{Dump, DumpError};
 use crate::known::KnownFile;
 use crate::replay::Item;
-use crate::trial::run_trial;
+use crate::trial::{Conduct, run_trial};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +36,7 @@ Examples:
   countersign diagnose batch.npz --run                   what the kernel does with it, in the virtual machine
   countersign diagnose batch.npz --save cases            a case that replays, beside its payload
 
-Exit codes: 0 the batch is right; 1 it is broken; 2 usage, or a file that can't be read.";
+Exit codes: 0 the batch is right; 1 it is broken, or the kernel gets it wrong (--run); 2 usage, or a file that can't be read.";
 
 /// Arguments of `diagnose`.
 #[derive(Debug, clap::Args)]
@@ -128,7 +129,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     if arguments.run || arguments.save.is_some() {
         let batch = as_case(arguments, &dump, &examined, &mut diagnosis)?;
         if arguments.run {
-            diagnosis.run = Some(ran(arguments, &catalogue, kernel, batch, &diagnosis)?);
+            let run = ran(arguments, &catalogue, kernel, batch, &diagnosis)?;
+            if run.is_wrong && diagnosis.contract == Keeping::Kept.name() {
+                diagnosis.exit_code = 1;
+                diagnosis.notes.push(format!(
+                    "the batch is right, and what the kernel does with it is not: that is a fault of the kernel{}",
+                    if arguments.save.is_some() { "" } else { "; --save keeps the case" }
+                ));
+            }
+            diagnosis.run = Some(RunReport { ran: run.what, kernel: run.kernel });
         }
     }
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -210,6 +219,16 @@ impl Drop for Scratch {
     }
 }
 
+/// A run.
+struct Ran {
+    /// What was run.
+    what: String,
+    /// What the kernel did, in a sentence.
+    kernel: String,
+    /// Whether the batch itself ran, and came out wrong.
+    is_wrong: bool,
+}
+
 /// Runs the batch; where it can't be run, the seed with the same slip.
 fn ran(
     arguments: &Arguments,
@@ -217,18 +236,23 @@ fn ran(
     kernel: &KernelEntry,
     batch: Result<Cut, String>,
     diagnosis: &Diagnosis,
-) -> Result<RunReport, Failure> {
+) -> Result<Ran, Failure> {
     let environment = session::environment(arguments.python.python.clone())?;
     let policy = Policy::of(arguments.profile.profile);
     let why = match batch {
         Ok(batch) => match run_case(&environment, kernel, &batch.variant, &batch.case, &policy)? {
-            Ok(kernel) => {
+            Ok(conduct) => {
                 let values =
                     if batch.case.payload.file.is_some() { "its own values" } else { "random values" };
                 let pages = batch.pages.len();
-                let ran =
+                let what =
                     format!("the batch itself, with {values}; its cache cut to the {pages} pages in use");
-                return Ok(RunReport { ran, kernel });
+                let is_wrong = match &conduct {
+                    Conduct::Finished(comparison) => !comparison.wrong_rows.is_empty(),
+                    Conduct::Fault(_) | Conduct::Hang => true,
+                    Conduct::NotRun | Conduct::Unsupported(_) => false,
+                };
+                return Ok(Ran { what, kernel: conduct.to_string(), is_wrong });
             }
             Err(why) => why,
         },
@@ -236,33 +260,33 @@ fn ran(
     };
     let seed = diagnosis.causes.iter().find_map(|cause| seed_of(&cause.slip));
     let Some(seed) = seed else {
-        let ran = format!("nothing: {why}; and there is no small batch of the same kind");
-        return Ok(RunReport { ran, kernel: "not run".to_owned() });
+        let what = format!("nothing: {why}; and there is no small batch of the same kind");
+        return Ok(Ran { what, kernel: "not run".to_owned(), is_wrong: false });
     };
     let name = format!("seeds/{seed}.toml");
     let text = corpus::builtin().iter().find(|(file, _)| *file == name).map(|(_, text)| *text);
     let item = Item::read(&name, text.unwrap_or_default(), catalogue).map_err(ours)?;
-    let ran = format!("not the batch itself ({why}), but a small one with the same slip, builtin:{name}");
+    let what = format!("not the batch itself ({why}), but a small one with the same slip, builtin:{name}");
     let kernel = match run_case(&environment, kernel, &item.variant, &item.file.case, &policy)? {
-        Ok(kernel) => kernel,
+        Ok(conduct) => conduct.to_string(),
         Err(why) => format!("not run: {why}"),
     };
-    Ok(RunReport { ran, kernel })
+    Ok(Ran { what, kernel, is_wrong: false })
 }
 
-/// What the kernel does with a case, in a sentence; or why it can't be run.
+/// What the kernel does with a case; or why it can't be run.
 fn run_case(
     environment: &Environment,
     kernel: &KernelEntry,
     variant: &Variant,
     case: &Case,
     policy: &Policy,
-) -> Result<Result<String, String>, Failure> {
+) -> Result<Result<Conduct, String>, Failure> {
     let loaded = session::load(environment, kernel, vec![variant.clone()])?;
     if let Some((_, reason)) = loaded.failures().next() {
         return Ok(Err(reason.to_owned()));
     }
     let (variant, mut engine) = (&loaded.variants()[0], loaded.engine(0));
     let trial = run_trial(Some(engine.as_mut()), kernel, variant, case, policy).map_err(ours)?;
-    Ok(Ok(trial.conduct.to_string()))
+    Ok(Ok(trial.conduct))
 }

@@ -4,7 +4,7 @@
 
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::rpa::contract::{Breach, Entry, Keeping, Scope, Standing, check, rules};
-use countersign_kernels::rpa::diagnose::{Cause, Step, Verdicts};
+use countersign_kernels::rpa::diagnose::{Cause, OPERANDS, Operand, Step, Verdicts};
 use countersign_kernels::rpa::validator::Verdict;
 use countersign_reference::Metadata;
 use countersign_reports::{
@@ -81,7 +81,7 @@ pub fn report(dump: &Dump, kernel: &KernelEntry, examined: &Examined<'_>, known:
                 .collect(),
         },
         saved: None,
-        notes: operands.notes.clone(),
+        notes: notes(examined),
     }
 }
 
@@ -104,7 +104,7 @@ pub fn with_payload(cut: &Cut, diagnosis: &mut Diagnosis) -> Result<(), CaseErro
         diagnosis.causes.push(CauseReport {
             slip: rule.id.to_owned(),
             sentence: format!("values {at}{}", in_the_dump(&first.detail, cut)),
-            why: rule.sentence.trim_end_matches('.').to_owned(),
+            why: format!("the rule: {}", rule.sentence.trim_end_matches('.')),
             advice: String::new(),
             unsure: Some("it is a matter of the values, not of the metadata".to_owned()),
             found: Vec::new(),
@@ -147,6 +147,15 @@ fn keeping(standing: Standing) -> Keeping {
 /// Rules that speak of the values of q and the cache, which aren't read.
 fn is_of_payload(rule: &str) -> bool {
     ["owned-values-finite", "scores-below-f32-max", "v-sum-below-f32-max"].contains(&rule)
+}
+
+/// What was assumed, and how to say what is missing.
+fn notes(examined: &Examined<'_>) -> Vec<String> {
+    let missing = OPERANDS.iter().filter(|operand| examined.subject.unknown.contains(&operand.name));
+    let said = missing.map(|Operand { name, keys, .. }| {
+        format!("the shape of {name} is not in the file; say it with --variant {keys}")
+    });
+    examined.operands.notes.iter().cloned().chain(said).collect()
 }
 
 /// The batch in a line.
@@ -195,28 +204,25 @@ fn effect(known: &KnownFile, kernel: &str, rule: &str, facts: Option<&Facts>) ->
 fn words(examined: &Examined<'_>, keeping: Keeping) -> ValidatorWords {
     let Verdicts { fixed, with_x64, dynamic } = &examined.verdicts;
     let unknown = &examined.subject.unknown;
-    let guess = if unknown.is_empty() {
-        String::new()
-    } else {
-        format!(", as far as can be said without {}", unknown.join(" and "))
+    let guess = match unknown.as_slice() {
+        [] => String::new(),
+        unknown => format!(", as far as can be said without {}", unknown.join(" and ")),
     };
     let dynamic = match dynamic {
         None => "not reached".to_owned(),
-        Some(Verdict::Accepts) => format!("accepts{guess}"),
+        Some(Verdict::Accepts) => format!("accepts{guess} (port)"),
         Some(verdict @ (Verdict::Refuses { .. } | Verdict::Crashes { .. })) => {
-            let aside = match keeping {
-                Keeping::Kept => {
-                    " (wrongly: it looks past num_seqs, too. Only upstream's tests call this check)"
-                }
-                Keeping::Disputed | Keeping::Broken => " (only upstream's tests call this check)",
+            let wrongly = match keeping {
+                Keeping::Kept => "wrongly, since it looks past num_seqs, too; ",
+                Keeping::Disputed | Keeping::Broken => "",
             };
-            format!("{}{aside}", say(verdict))
+            format!("{} ({wrongly}port; only upstream's tests call this check)", say(verdict))
         }
     };
     let mut fixed = match fixed {
-        Verdict::Accepts => format!("accepts{guess}"),
+        Verdict::Accepts => format!("accepts{guess} (port)"),
         Verdict::Refuses { .. } | Verdict::Crashes { .. } => {
-            format!("{} (so the kernel never runs)", say(fixed))
+            format!("{} (port; the kernel never runs)", say(fixed))
         }
     };
     if let Some(verdict) = with_x64 {

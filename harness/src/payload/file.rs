@@ -183,3 +183,27 @@ pub fn sha256_of(path: &Path) -> std::io::Result<String> {
     }
     Ok(hex)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn int4_is_packed_as_it_is_copied() {
+        let stretch = Stretch { shape: vec![2, 3], width: 1, bytes: vec![0x1, 0xf, 0x3, 0x4, 0xfd, 0x6] };
+        let mut array = poisoned(DType::I4, &[2, 3]);
+        stretch.copy(1, 4, &mut array).unwrap();
+        // Elements 0 and 5 stay poison, which is -8.
+        assert_eq!(array.to_f32_vec(), [-8.0, -1.0, 3.0, 4.0, -3.0, -8.0]);
+        assert!(stretch.copy(4, 3, &mut array).is_err());
+        assert!(stretch.fits("q", &[3], DType::I4).is_ok() && stretch.fits("q", &[3], DType::Bf16).is_err());
+    }
+
+    #[test]
+    fn a_file_must_stand_beside_its_case() {
+        for name in ["../payload.npz", "/etc/payload.npz", "missing.npz"] {
+            let mut file = PayloadFile::new(name, "00");
+            assert!(file.open(Path::new(".")).is_err(), "{name}");
+        }
+    }
+}

@@ -188,7 +188,7 @@ impl Page {
         let mut parts = vec![format!("{broken} broken, {} kept", diagnosis.kept)];
         let count = |wants: &str| diagnosis.unjudged.iter().filter(|rule| rule.wants == wants).count();
         for operand in wanted(diagnosis) {
-            parts.push(format!("{} need the shape of {operand} (--variant says how)", count(operand)));
+            parts.push(format!("{} need the shape of {operand}", count(operand)));
         }
         if count(VALUES) > 0 {
             parts.push(format!("{} are about values, which --run and --save look at", count(VALUES)));
@@ -222,7 +222,7 @@ impl Page {
             (None, Some(reason), _)
                 if diagnosis.causes.iter().any(|cause| cause.unsure.as_ref() == Some(reason)) =>
             {
-                "--fix refuses: it would be a guess".to_owned()
+                "--fix refuses, for the reason above".to_owned()
             }
             (None, Some(reason), _) => format!("--fix refuses: {reason}"),
             (None, None, _) => "--fix OUT.npz writes the corrected batch".to_owned(),

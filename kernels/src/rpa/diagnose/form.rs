@@ -25,6 +25,8 @@ pub struct Operand {
     pub shape: &'static str,
     /// Whether its values are needed, not only its shape.
     pub is_metadata: bool,
+    /// The keys of a variant that give what rules need of its shape; none for metadata.
+    pub keys: &'static str,
     /// What other programs call it.
     pub aliases: &'static [&'static str],
 }
@@ -35,36 +37,42 @@ pub const OPERANDS: [Operand; 6] = [
         name: "q",
         shape: "[tokens, q_heads, head_dim]",
         is_metadata: false,
+        keys: "tokens=…",
         aliases: &["query", "queries"],
     },
     Operand {
         name: "kv_pages",
         shape: "[pages, page_size, 2 * kv_heads, head_dim]",
         is_metadata: false,
+        keys: "pages=…,page_size=…",
         aliases: &["kv_cache", "kv", "cache"],
     },
     Operand {
         name: "kv_lens",
         shape: "[max_num_seqs]",
         is_metadata: true,
+        keys: "",
         aliases: &["seq_lens", "seqlens", "context_lens", "kv_seq_lens", "cache_seqlens", "lengths"],
     },
     Operand {
         name: "page_indices",
         shape: "[max_num_seqs, pages_per_seq]",
         is_metadata: true,
+        keys: "",
         aliases: &["block_tables", "block_table", "page_table", "page_tables", "kv_page_indices"],
     },
     Operand {
         name: "cu_q_lens",
         shape: "[max_num_seqs + 1]",
         is_metadata: true,
+        keys: "",
         aliases: &["query_start_loc", "cu_seqlens_q", "cu_seqlens", "qo_indptr", "cu_query_lens"],
     },
     Operand {
         name: "num_seqs",
         shape: "[1]",
         is_metadata: true,
+        keys: "",
         aliases: &["num_sequences", "n_seqs", "batch_size"],
     },
 ];

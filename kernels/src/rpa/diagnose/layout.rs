@@ -77,7 +77,7 @@ pub(super) fn named(state: &State, left: &[Breach]) -> Vec<Cause> {
         named.push(Cause {
             slip: breach.rule.id,
             sentence: format!("{}{more}", breach.detail),
-            why: breach.rule.sentence.trim_end_matches('.').to_owned(),
+            why: format!("the rule: {}", breach.rule.sentence.trim_end_matches('.')),
             places: same.flat_map(|breach| breach.entries.clone()).take(8).collect(),
             repair: Repair::default(),
             stands_in: false,
