@@ -156,3 +156,22 @@ fn what_cannot_be_read_is_named_with_a_remedy() {
         assert!(text.contains(words), "{}: {text}", path.display());
     }
 }
+
+#[test]
+fn what_a_person_reads() {
+    // Dumps whose pages no random number shows on.
+    let names = [
+        "entry-one-too-small.npz",
+        "int64-lengths.npz",
+        "num-seqs-counts-padding.npz",
+        "right-garbage-past-num-seqs.npz",
+        "right-without-shapes.npz",
+        "table-too-narrow.npz",
+        "too-few-rows.npz",
+        "two-leading-zeros.npz",
+    ];
+    for (name, file, args, _) in dumps().each().filter(|(name, ..)| names.contains(name)) {
+        let output = diagnose(&file, &args);
+        insta::assert_snapshot!(name, String::from_utf8(output.stdout).unwrap());
+    }
+}
