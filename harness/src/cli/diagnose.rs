@@ -1,4 +1,6 @@
 //! `countersign diagnose`: a dumped batch, without Python unless the kernel is asked to run.
+//!
+//! Invariant: decides nothing about a batch; files are written only where the user names them.
 
 use std::fs;
 use std::io::IsTerminal;

@@ -1,4 +1,6 @@
 //! The dumps of `dumps.py`: the right slip first in every broken one, no complaint about a right one.
+//!
+//! Invariant: what must come out stands in `dumps.py`, beside what makes it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

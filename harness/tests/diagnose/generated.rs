@@ -2,6 +2,8 @@
 //!
 //! Many slips leave arrays that another mistake explains as well (a batch of one sequence, lengths that ascend): a share is asked for,
 //! and printed, not all.
+//!
+//! Invariant: no kept batch may have a cause, however it was drawn.
 
 use std::collections::BTreeMap;
 

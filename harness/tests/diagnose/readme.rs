@@ -1,4 +1,6 @@
 //! What README says of `diagnose`: its snippet dumps a batch out of a jitted function, and its printed page is the real one.
+//!
+//! Invariant: the text of README is what is run.
 
 use std::path::Path;
 

@@ -1,4 +1,6 @@
 //! A dump turned into a case: it holds the dump's own values, runs, replays, and refuses another payload.
+//!
+//! Invariant: the kernel is the real one.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -218,7 +218,7 @@ fn two_zeros(state: &State, sequences: usize) -> Option<Candidate> {
         sentence: "cu_q_lens is shifted by one: it starts with two zeros".to_owned(),
         why: format!(
             "sequence 0 has no query tokens, and every other sequence has those of the one before it{}",
-            about_q(total, state)
+            if unsure.is_none() { about_q(total, state) } else { String::new() }
         ),
         places: places([0, 1]),
         repair: repair([ends, &[total]].concat(), state),

@@ -1,4 +1,6 @@
 //! Explanations of batches that keep the contract, that break it in one way, and of any batch at all.
+//!
+//! Invariant: no file is read here; whole dumps are tested in `harness/tests/diagnose`.
 
 use std::collections::BTreeMap;
 
