@@ -130,7 +130,7 @@ fn call(length: usize) -> Outcome<()> {
         cu_q_lens: vec![0, 16],
         num_seqs: 1,
     };
-    let payload = Payload { pattern: Pattern::Normal.name().to_owned(), seed: 1, patches: Vec::new() };
+    let payload = Payload::pattern(Pattern::Normal.name().to_owned(), 1);
     let case = Case {
         kernel: loaded.kernel().id.clone(),
         variant: VariantRef::Named(variant.name.clone()),

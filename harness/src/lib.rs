@@ -10,6 +10,8 @@ pub mod confirm;
 pub mod contract;
 pub mod controls;
 pub mod corpus;
+pub mod diagnose;
+pub mod dump;
 pub mod evidence;
 pub mod fuzzing;
 pub mod generate;

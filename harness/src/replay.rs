@@ -5,6 +5,8 @@
 //!
 //! Invariant: pure but for the validator that it is given.
 
+use std::path::Path;
+
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
 use countersign_kernels::engine::Policy;
@@ -62,6 +64,17 @@ impl Item {
             }
         }
         Ok(Item { name: name.to_owned(), file, variant })
+    }
+
+    /// Reads the payload's file, if the payload is one; `folder` is where the names of items start.
+    ///
+    /// # Errors
+    /// If it can't be read, or isn't the one that the case was made with.
+    pub fn open_payload(&mut self, folder: &Path) -> Result<(), CaseError> {
+        let Some(payload) = &mut self.file.case.payload.file else { return Ok(()) };
+        let beside =
+            Path::new(&self.name).parent().map_or_else(|| folder.to_owned(), |parent| folder.join(parent));
+        payload.open(&beside)
     }
 }
 

@@ -21,7 +21,7 @@ const REMARKS_AT: usize = 2 + 4 + 2 + 15 + 2 + 7 + 2 + 7 + 2 + PAGES_WIDTH + 2;
 pub fn table(case: &Case, variant: &Variant, verdicts: &[String]) -> String {
     let (v, meta) = (variant, &case.metadata);
     let mut lines = vec![
-        format!("{} · {} · {} with seed {}", case.kernel, v.name, case.payload.pattern, case.payload.seed),
+        format!("{} · {} · {}", case.kernel, v.name, payload(case)),
         format!(
             "q [{}, {}, {}] {}; cache of {} pages, each {} tokens of {} KV heads, {}",
             v.tokens,
@@ -69,6 +69,14 @@ pub fn table(case: &Case, variant: &Variant, verdicts: &[String]) -> String {
         lines.extend(verdicts.iter().cloned());
     }
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn payload(case: &Case) -> String {
+    let payload = &case.payload;
+    match &payload.file {
+        Some(file) => format!("{} from {}", payload.pattern, file.name),
+        None => format!("{} with seed {}", payload.pattern, payload.seed),
+    }
 }
 
 fn blocks(variant: &Variant) -> Option<String> {

@@ -4,6 +4,7 @@
 
 mod batch;
 mod bench;
+mod diagnosis;
 mod gaps;
 mod html;
 mod markdown;
@@ -14,6 +15,10 @@ pub use batch::{BatchReport, BreachReport, EntryReport, MAX_COLUMNS, MAX_SEQUENC
 pub use bench::{
     BENCH_VERSION, Bench, Growth, GrowthPoint, RATIOS, SanitizerCost, Spread, Throughput, TimedCase,
     TimedVariant, Times, bench_to_html, bench_to_json,
+};
+pub use diagnosis::{
+    ArrayReport, BrokenRule, CauseReport, DIAGNOSIS_SCHEMA, DIAGNOSIS_VERSION, Diagnosis, DumpReport,
+    FixReport, FixedArray, OtherCause, RunReport, Slice, UnjudgedRule, diagnosis_to_json, diagnosis_to_text,
 };
 pub use gaps::{
     ContractTable, Counts, GAPS_VERSION, Gap, GapsReport, ProbeRow, RuleRow, Side, SlipRow, SweepReport,

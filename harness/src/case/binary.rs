@@ -89,8 +89,11 @@ impl Case {
     /// The binary form.
     ///
     /// # Errors
-    /// None that a case of ours can meet; the serializer's type says that it may fail.
+    /// Of a case whose payload is a file.
     pub fn to_bytes(&self) -> Result<Vec<u8>, CaseError> {
+        if self.payload.file.is_some() {
+            return Err(CaseError::new("a case whose payload is a file has no binary form"));
+        }
         let mut bytes = MAGIC.to_vec();
         bytes.push(VERSION);
         postcard::to_extend(&record(self), bytes)
@@ -217,7 +220,7 @@ fn restore(record: Record) -> Result<Case, CaseError> {
         kernel,
         variant,
         metadata: Metadata { kv_lens, page_indices, pages_per_seq, cu_q_lens, num_seqs },
-        payload: Payload { pattern: record.pattern, seed: record.seed, patches },
+        payload: Payload { pattern: record.pattern, seed: record.seed, patches, file: None },
         checksum: record.checksum,
         statics: record.statics.map(restore_statics).transpose()?,
     })

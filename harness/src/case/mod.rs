@@ -21,7 +21,7 @@ use countersign_kernels::catalogue::KernelEntry;
 use countersign_reference::{Batch, Metadata};
 use sha2::{Digest, Sha256};
 
-use crate::payload::{self, Pattern};
+use crate::payload::{self, FILE, Pattern, PayloadFile};
 
 /// Largest number of elements of q, and of the cache, that a case may ask for.
 pub const MAX_ELEMENTS: usize = 1 << 26;
@@ -95,6 +95,24 @@ pub struct Payload {
     pub seed: u64,
     /// Applied in order, after the pattern.
     pub patches: Vec<Patch>,
+    /// Where the values come from if the pattern is `file@1`.
+    pub file: Option<PayloadFile>,
+}
+
+impl Payload {
+    /// A pattern without patches.
+    pub fn pattern(name: impl Into<String>, seed: u64) -> Payload {
+        Payload { pattern: name.into(), seed, patches: Vec::new(), file: None }
+    }
+}
+
+/// Where a payload's values come from.
+#[derive(Debug, Clone, Copy)]
+pub enum Filling<'c> {
+    /// A pattern.
+    Pattern(Pattern),
+    /// A file beside the case.
+    File(&'c PayloadFile),
 }
 
 /// Sets owned elements to a value.
@@ -283,8 +301,10 @@ impl Case {
     /// If the metadata doesn't have the variant's shapes, the pattern is unknown, a patch names an element that the batch
     /// doesn't own, the arrays are absurdly large, or the checksum differs.
     pub fn batch(&self, variant: &Variant) -> Result<Batch, CaseError> {
-        let pattern = self.check(variant)?;
-        let (mut q, mut kv_pages) = payload::fill(variant, &self.metadata, pattern, self.payload.seed);
+        let (mut q, mut kv_pages) = match self.check(variant)? {
+            Filling::Pattern(pattern) => payload::fill(variant, &self.metadata, pattern, self.payload.seed),
+            Filling::File(file) => file.fill(variant, &self.metadata)?,
+        };
         for patch in &self.payload.patches {
             self.apply(patch, variant, &mut q, &mut kv_pages)?;
         }
@@ -300,17 +320,31 @@ impl Case {
         }
     }
 
-    /// What [`Case::batch`] checks before it allocates anything; the payload's pattern.
+    /// What [`Case::batch`] checks before it allocates anything; where the payload comes from.
     ///
     /// # Errors
     /// As [`Case::batch`], patches and checksum apart.
-    pub fn check(&self, variant: &Variant) -> Result<Pattern, CaseError> {
+    pub fn check(&self, variant: &Variant) -> Result<Filling<'_>, CaseError> {
         check_size(variant)?;
         self.check_shapes(variant)?;
-        Pattern::from_name(&self.payload.pattern).ok_or_else(|| {
-            let names: Vec<&str> = Pattern::every().map(Pattern::name).collect();
-            CaseError::new(format!("unknown pattern `{}`; known: {}", self.payload.pattern, names.join(", ")))
-        })
+        if self.payload.pattern == FILE {
+            let file = self
+                .payload
+                .file
+                .as_ref()
+                .ok_or_else(|| CaseError::new(format!("a payload `{FILE}` needs a file")))?;
+            return Ok(Filling::File(file));
+        }
+        Pattern::from_name(&self.payload.pattern)
+            .ok_or_else(|| {
+                let names: Vec<&str> = Pattern::every().map(Pattern::name).collect();
+                CaseError::new(format!(
+                    "unknown pattern `{}`; known: {}",
+                    self.payload.pattern,
+                    names.join(", ")
+                ))
+            })
+            .map(Filling::Pattern)
     }
 
     fn check_shapes(&self, variant: &Variant) -> Result<(), CaseError> {

@@ -12,6 +12,7 @@ use super::{
     Case, CaseError, OPTION_NAMES, OperandName, OperandOverride, OptionValue, Patch, PatchTarget, Payload,
     StaticOverrides, VariantRef,
 };
+use crate::payload::{FILE, PayloadFile};
 
 /// Version of the form; another one is refused.
 const VERSION: i64 = 1;
@@ -49,6 +50,9 @@ impl Case {
             quote(&self.payload.pattern),
             self.payload.seed
         );
+        if let Some(file) = &self.payload.file {
+            out += &format!("file = {}\nsha256 = {}\n", quote(&file.name), quote(&file.sha256));
+        }
         write_patches(&mut out, &self.payload.patches);
         if let Some(checksum) = &self.checksum {
             out += &format!("checksum = {}\n", quote(checksum));
@@ -237,7 +241,17 @@ fn write_patches(out: &mut String, patches: &[Patch]) {
 }
 
 fn read_payload(mut table: Table<'_>) -> Result<(Payload, Option<String>), CaseError> {
-    let pattern = table.require("pattern", "a pattern with its version, e.g. \"normal@1\"")?.string()?;
+    let name = table.require("pattern", "a pattern with its version, e.g. \"normal@1\"")?;
+    let pattern = name.string()?;
+    let file = match (table.get("file"), table.get("sha256"), pattern == FILE) {
+        (Some(file), Some(sha256), true) => Some(PayloadFile::new(file.string()?, sha256.string()?)),
+        (None, None, false) => None,
+        _ => {
+            return Err(
+                name.error(format!("`file` and `sha256` belong to pattern \"{FILE}\", and to no other"))
+            );
+        }
+    };
     let seed = table.require("seed", "an integer that is not negative")?.integer()?;
     let patches = match table.get("patches") {
         Some(field) => field.items()?.iter().map(read_patch).collect::<Result<_, _>>()?,
@@ -245,7 +259,7 @@ fn read_payload(mut table: Table<'_>) -> Result<(Payload, Option<String>), CaseE
     };
     let checksum = table.get("checksum").map(|field| field.string()).transpose()?;
     table.finish()?;
-    Ok((Payload { pattern, seed, patches }, checksum))
+    Ok((Payload { pattern, seed, patches, file }, checksum))
 }
 
 fn read_patch(field: &Field<'_>) -> Result<Patch, CaseError> {

@@ -127,12 +127,19 @@ pub(super) fn texts(path: &Path) -> Result<Vec<(String, String)>, Failure> {
     }
 }
 
+/// Where the names of what is read from `path` start.
+pub(super) fn folder(path: &Path) -> &Path {
+    if path.is_file() { path.parent().unwrap_or(path) } else { path }
+}
+
 /// Reads all cases; every file that can't be read is named.
 pub(super) fn read(path: &Path, catalogue: &Catalogue) -> Result<Vec<Item>, Failure> {
     let mut items = Vec::new();
     let mut wrong = Vec::new();
+    let folder = folder(path);
     for (name, text) in texts(path)? {
-        match Item::read(&name, &text, catalogue) {
+        let opened = |mut item: Item| item.open_payload(folder).map(|()| item);
+        match Item::read(&name, &text, catalogue).and_then(opened) {
             Ok(item) => items.push(item),
             Err(error) => wrong.push(format!("{name}: {error}")),
         }

@@ -10,6 +10,7 @@ mod console;
 mod contract;
 mod controls;
 mod corpus;
+mod diagnose;
 mod fuzz;
 mod items;
 mod kernels;
@@ -44,6 +45,7 @@ Examples:
   countersign replay builtin           replay the built-in corpus
   countersign minimize my-batch.toml   the smallest batch that shows the same
   countersign report countersign       the last run's report as a page
+  countersign diagnose batch.npz       what is wrong with a batch that you dumped from a server
   countersign show my-batch.toml       a batch as a table, and what the validators say about it
 
 Exit codes: 0 clean; 1 a new or stale finding; 2 usage, environment or unreadable input; 3 incomplete.";
@@ -62,6 +64,8 @@ enum Command {
     Controls(controls::Arguments),
     /// Show a case: its batch as a table, the rules that it breaks, and what the validators say.
     Show(show::Arguments),
+    /// Diagnose a dumped batch: which rules it breaks, how it was probably built, how to build it right.
+    Diagnose(diagnose::Arguments),
     /// Time the VM, JAX's interpreter, our reference and JAX's on the same cases.
     Bench(bench::Arguments),
     /// List, show and export the kernels of the catalogue.
@@ -123,6 +127,7 @@ pub fn main() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Controls(arguments) => controls::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
+        Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Kernels(arguments) => kernels::run(&arguments),
         Command::Corpus(arguments) => corpus::run(&arguments),

@@ -1,6 +1,6 @@
 //! `countersign show`: one case, without Python and without running anything, unless its fault is asked for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use countersign_kernels::catalogue::Catalogue;
 use countersign_kernels::engine::Policy;
@@ -50,7 +50,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Failure::new(format!("{}: {error}", path.display()), "a case file is described in corpus/README.md")
     };
     let catalogue = session::catalogue()?;
-    let item = Item::read(&path.display().to_string(), &text, &catalogue).map_err(unreadable)?;
+    let mut item = Item::read(&path.display().to_string(), &text, &catalogue).map_err(unreadable)?;
+    item.open_payload(Path::new("")).map_err(unreadable)?;
     if arguments.repro {
         print(&script(arguments, &catalogue, &item)?)?;
         return Ok(0);

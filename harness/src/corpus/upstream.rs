@@ -199,7 +199,7 @@ impl Batch<'_> {
                 kernel: "jax-rpa".to_owned(),
                 variant: VariantRef::Inline(Box::new(variant)),
                 metadata,
-                payload: Payload { pattern: pattern.name().to_owned(), seed, patches: Vec::new() },
+                payload: Payload::pattern(pattern.name().to_owned(), seed),
                 checksum: None,
                 statics: None,
             },

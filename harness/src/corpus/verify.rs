@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 use countersign_kernels::catalogue::Catalogue;
 use countersign_kernels::rpa::contract;
 
 use super::{CorpusFile, Expect};
-use crate::case::{Case, VariantRef};
+use crate::case::{Case, CaseError, VariantRef};
 use crate::generate::{BoundaryClass, Slip};
 use crate::known::{Facts, KnownFile};
 use crate::ordered::in_order;
@@ -39,8 +40,9 @@ impl fmt::Display for Problem {
 }
 
 /// What is wrong with `files` (path and text): unreadable, not in canonical form, misnamed, without an expectation, expecting
-/// what no known file explains, or there twice. `jobs` threads; each may hold the arrays of one case.
+/// what no known file explains, or there twice. Payload files are looked for in `folder`, where the paths start. `jobs` threads; each may hold the arrays of one case.
 pub fn verify(
+    folder: &Path,
     files: &[(String, String)],
     catalogue: &Catalogue,
     known: &KnownFile,
@@ -51,7 +53,7 @@ pub fn verify(
     let mut first: BTreeMap<Vec<u8>, &str> = BTreeMap::new();
     let work = |index: usize| {
         let (name, text): &(String, String) = &files[index];
-        examine(name, text, catalogue, known)
+        examine(folder, name, text, catalogue, known)
     };
     in_order(files.len(), jobs, &|| true, &work, &mut |index, result| {
         let name = files[index].0.as_str();
@@ -84,6 +86,7 @@ pub fn verify(
 
 /// What is wrong with one file, and what its case is, for comparison.
 fn examine(
+    folder: &Path,
     name: &str,
     text: &str,
     catalogue: &Catalogue,
@@ -93,7 +96,8 @@ fn examine(
     let mut add = |line: Option<usize>, unreadable: bool, message: String| {
         problems.push(Problem { file: name.to_owned(), line, unreadable, message });
     };
-    let item = match Item::read(name, text, catalogue) {
+    let opened = |mut item: Item| item.open_payload(folder).map(|()| item);
+    let item = match Item::read(name, text, catalogue).and_then(opened) {
         Ok(item) => item,
         Err(error) => {
             add(error.line, true, error.message);
@@ -146,7 +150,8 @@ fn content(case: &Case, item: &Item) -> Option<Vec<u8>> {
     let mut variant = item.variant.clone();
     variant.name.clear();
     let bare = Case { variant: VariantRef::Inline(Box::new(variant)), checksum: None, ..case.clone() };
-    bare.to_bytes().ok()
+    // A payload's file has no binary form; its hash stands in the text.
+    bare.to_bytes().or_else(|_| Ok::<_, CaseError>(bare.to_toml().into_bytes())).ok()
 }
 
 /// Whether two files hold the same case.

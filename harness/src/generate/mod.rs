@@ -98,7 +98,7 @@ pub fn generate_from(bytes: &[u8], kernel: &str, variants: &[Variant], only: Opt
         slip,
         intention,
     };
-    let payload = Payload { pattern: pattern.name().to_owned(), seed: dice.seed(), patches };
+    let payload = Payload { pattern: pattern.name().to_owned(), seed: dice.seed(), patches, file: None };
     let variant = VariantRef::Named(variant.name.clone());
     let case = Case { kernel: kernel.to_owned(), variant, metadata, payload, checksum: None, statics: None };
     Generated { case, tags }

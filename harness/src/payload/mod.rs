@@ -3,9 +3,11 @@
 //! Invariant: total over all metadata, however broken: what it claims is clipped to the arrays. Only owned elements are
 //! generated, so the cost follows the batch, not the cache.
 
+mod file;
 mod pattern;
 mod stream;
 
+pub use file::{FILE, PayloadFile, sha256_of};
 pub use pattern::Pattern;
 pub(crate) use stream::Stream;
 
@@ -62,6 +64,12 @@ fn q_rows(variant: &Variant, metadata: &Metadata, sequence: usize) -> impl Itera
 fn cached(variant: &Variant, metadata: &Metadata, sequence: usize) -> usize {
     let kv_len = usize::try_from(metadata.kv_lens[sequence]).unwrap_or(0);
     kv_len.min(metadata.pages_per_seq.saturating_mul(variant.page_size))
+}
+
+/// `page * page_size + slot` of every position of a sequence whose page exists.
+fn kv_slots(variant: &Variant, metadata: &Metadata, sequence: usize) -> impl Iterator<Item = usize> {
+    (0..cached(variant, metadata, sequence))
+        .filter_map(move |position| kv_slot(variant, metadata, sequence, position))
 }
 
 /// The row of q that holds a sequence's token, if the batch owns it.

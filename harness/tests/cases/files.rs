@@ -1,6 +1,7 @@
 //! The built-in corpus: every file is sound, and shows what its name says; the generated part is what its generator makes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use countersign::corpus::{self, CorpusFile, Expect, builtin};
 use countersign::generate::{BoundaryClass, Slip};
@@ -33,6 +34,7 @@ fn nothing_is_wrong_with_any_file() {
         builtin().iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     let mut names: Vec<String> = Vec::new();
     let problems = corpus::verify(
+        Path::new(""),
         &files,
         &Catalogue::builtin().unwrap(),
         &KnownFile::builtin().unwrap(),
@@ -146,6 +148,7 @@ fn the_example_in_the_readme_is_a_sound_case() {
     let (example, _) = after.split_once("\n```\n").unwrap();
     let files = [("example.toml".to_owned(), example.to_owned())];
     let problems = corpus::verify(
+        Path::new(""),
         &files,
         &Catalogue::builtin().unwrap(),
         &KnownFile::builtin().unwrap(),

@@ -90,7 +90,7 @@ fn case() -> impl Strategy<Value = Case> {
             kernel: "jax-rpa".to_owned(),
             variant,
             metadata,
-            payload: Payload { pattern: "normal@1".to_owned(), seed, patches },
+            payload: Payload { pattern: "normal@1".to_owned(), seed, patches, file: None },
             checksum,
             statics,
         })

@@ -46,7 +46,7 @@ pub(crate) fn case() -> Case {
             cu_q_lens: vec![0, 1, 6, 13, 13],
             num_seqs: 3,
         },
-        payload: Payload { pattern: "normal@1".to_owned(), seed: 7, patches: Vec::new() },
+        payload: Payload::pattern("normal@1".to_owned(), 7),
         checksum: None,
         statics: None,
     }

@@ -4,6 +4,7 @@
 
 pub mod bind;
 pub mod contract;
+pub mod diagnose;
 pub mod facts;
 pub mod meaning;
 pub mod sweep;

@@ -132,7 +132,7 @@ impl Subjects {
             kernel: self.loaded.kernel().id.clone(),
             variant: VariantRef::Named(variant.name.clone()),
             metadata,
-            payload: Payload { pattern: Pattern::Normal.name().to_owned(), seed: SEED, patches: Vec::new() },
+            payload: Payload::pattern(Pattern::Normal.name().to_owned(), SEED),
             checksum: None,
             statics: None,
         }

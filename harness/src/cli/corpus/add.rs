@@ -85,6 +85,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     item.file.expect = Some(expect.clone());
     let path = to.join(format!("{name}.toml"));
     fs::create_dir_all(to).map_err(|error| Failure::file(to, error))?;
+    if let Some(payload) = &mut item.file.case.payload.file {
+        let beside = to.join(format!("{name}.npz"));
+        let source = items::folder(file).join(&payload.name);
+        fs::copy(&source, &beside).map_err(|error| Failure::file(&source, error))?;
+        payload.name = format!("{name}.npz");
+    }
     write_whole(&path, item.file.to_toml().as_bytes()).map_err(|error| Failure::file(&path, error))?;
     show(&path, &expect, *json)?;
     Ok(0)

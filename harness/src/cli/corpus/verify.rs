@@ -48,7 +48,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     }
     let rewritten = if arguments.fix { fix(&arguments.folder, &mut texts)? } else { 0 };
     let mut progress = CaseProgress::new(texts.len());
-    let problems = verify(&texts, &catalogue, &known, cores(), &mut |name| progress.done(name));
+    let folder = items::folder(&arguments.folder);
+    let problems = verify(folder, &texts, &catalogue, &known, cores(), &mut |name| progress.done(name));
     drop(progress);
     let mut text: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
     text += &format!("{} files, {} problems", texts.len(), problems.len());

@@ -28,7 +28,8 @@ pub struct Breach {
     pub sequence: Option<usize>,
     /// Which entry, which value, which limit.
     pub detail: String,
-    /// The entries of the metadata that are at fault; none for a rule of the call or of the payload.
+    /// The entries of the metadata that are at fault, of a row of the page table the first four; none for a rule of the call or
+    /// of the payload.
     pub entries: Vec<Entry>,
 }
 
