@@ -62,7 +62,7 @@ fn looked_at(spoils: bool, kv_len: i32) -> Option<Interference> {
             cu_q_lens,
             num_seqs: 4,
         },
-        payload: Payload { pattern: "normal@1".to_owned(), seed: 3, patches: Vec::new() },
+        payload: Payload { pattern: "normal@1".to_owned(), seed: 3, patches: Vec::new(), file: None },
         checksum: None,
         statics: None,
     };

@@ -27,7 +27,7 @@ fn case(call: &StaticCall) -> Case {
         kernel: "jax-rpa".to_owned(),
         variant: VariantRef::Named(variant().name),
         metadata: base(&variant()),
-        payload: Payload { pattern: "normal@1".to_owned(), seed: 1, patches: Vec::new() },
+        payload: Payload { pattern: "normal@1".to_owned(), seed: 1, patches: Vec::new(), file: None },
         checksum: None,
         statics: Some(StaticOverrides::between(&StaticCall::of(&variant()), call)),
     }

@@ -40,6 +40,9 @@ fn finding(signature: &str) -> FindingReport {
         batch: None,
         file: None,
         case_file: Some("[case]\nversion = 1\n".to_owned()),
+        minimised: None,
+        others: None,
+        repro: None,
     }
 }
 

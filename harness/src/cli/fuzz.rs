@@ -22,7 +22,7 @@ use super::variant::VariantArgument;
 use super::{OrdersArgument, ProfileArgument, PythonArgument, sweep};
 use crate::campaign::{self, Confirmed, EventLog, Found, Observer, Plan, Progress, Subject, Totals};
 use crate::case::Case;
-use crate::confirm::{Confirmation, confirm};
+use crate::confirm::confirm;
 use crate::corpus::{CorpusFile, Origin};
 use crate::known::KnownFile;
 use crate::loaded::Loaded;

@@ -27,8 +27,12 @@ pub struct Batches {
 /// The case of a probe that is a batch; `None` for a call.
 pub fn probe_case(kernel: &str, variant: &str, edge: &Edge) -> Option<Case> {
     let Input::Batch(metadata, values) = &edge.input else { return None };
-    let payload =
-        Payload { pattern: "normal@1".to_owned(), seed: 1, patches: values.iter().map(patch).collect() };
+    let payload = Payload {
+        pattern: "normal@1".to_owned(),
+        seed: 1,
+        patches: values.iter().map(patch).collect(),
+        file: None,
+    };
     Some(Case {
         kernel: kernel.to_owned(),
         variant: VariantRef::Named(variant.to_owned()),

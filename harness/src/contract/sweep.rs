@@ -135,7 +135,7 @@ fn ask(
         kernel: kernel.id.clone(),
         variant: VariantRef::Named(variant.name.clone()),
         metadata: base(variant),
-        payload: Payload { pattern: "normal@1".to_owned(), seed: 1, patches: Vec::new() },
+        payload: Payload { pattern: "normal@1".to_owned(), seed: 1, patches: Vec::new(), file: None },
         checksum: None,
         statics: Some(StaticOverrides::between(&StaticCall::of(variant), &swept.call)),
     };

@@ -7,7 +7,7 @@ use crate::signature::{Effect, Kind, Locus};
 
 /// The effects of breaking `rule` of `kernel`, in words; nothing where none was ever seen on such a batch. Without `facts` every
 /// entry of the rule counts.
-pub fn effect_of(known: &KnownFile, kernel: &str, rule: &str, facts: Option<&Facts>) -> Option<String> {
+pub fn known_effect(known: &KnownFile, kernel: &str, rule: &str, facts: Option<&Facts>) -> Option<String> {
     let mut words: Vec<&'static str> = Vec::new();
     for entry in &known.entries {
         let signature = &entry.signature;
@@ -32,6 +32,8 @@ fn in_words(effect: Effect) -> &'static str {
         Effect::OtherBits => "another answer when its copies land at other times",
         Effect::Hang => "it doesn't end",
         Effect::Refusal => "it is refused",
+        Effect::LoweringCrash => "lowering fails with a message that names no rule",
+        Effect::Lowers => "it lowers, as if it were right",
         Effect::Message => "a message about something else",
         Effect::Fault(FaultClass::OutOfBounds) => {
             "a copy from outside an array: another's data, or a halted core"
@@ -51,9 +53,9 @@ mod tests {
     #[test]
     fn effects_are_those_of_the_known_gaps() {
         let known = KnownFile::builtin().unwrap();
-        let effect = effect_of(&known, "jax-rpa", "page-index-in-range", None).unwrap();
+        let effect = known_effect(&known, "jax-rpa", "page-index-in-range", None).unwrap();
         assert!(effect.contains("outside an array"), "{effect}");
-        assert_eq!(effect_of(&known, "jax-rpa", "head-dim-equal", None), None);
-        assert_eq!(effect_of(&known, "another", "page-index-in-range", None), None);
+        assert_eq!(known_effect(&known, "jax-rpa", "head-dim-equal", None), None);
+        assert_eq!(known_effect(&known, "another", "page-index-in-range", None), None);
     }
 }

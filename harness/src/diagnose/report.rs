@@ -13,12 +13,13 @@ use countersign_reports::{
 };
 
 use super::cut::Cut;
-use super::effect::effect_of;
+use super::effect::known_effect;
 use super::fix::{self, Corrected};
 use super::{Broken, Examined, PLACES};
 use crate::campaign::tool;
 use crate::case::CaseError;
 use crate::confirm::say;
+use crate::contract;
 use crate::dump::Dump;
 use crate::known::{Facts, KnownFile};
 
@@ -197,8 +198,12 @@ fn broken(kernel: &KernelEntry, examined: &Examined<'_>, known: &KnownFile) -> V
 /// What the kernel was seen to do with batches that break that rule alone: such as this one, or others.
 fn effect(known: &KnownFile, kernel: &str, rule: &str, facts: Option<&Facts>) -> String {
     let on_others =
-        || effect_of(known, kernel, rule, None).map(|effect| format!("on other such batches, {effect}"));
-    effect_of(known, kernel, rule, facts).or_else(on_others).unwrap_or_else(|| "none is known".to_owned())
+        || known_effect(known, kernel, rule, None).map(|effect| format!("on other such batches, {effect}"));
+    let measured = || contract::effect_of(kernel, rule).map(|effect| effect.sentence());
+    known_effect(known, kernel, rule, facts)
+        .or_else(on_others)
+        .or_else(measured)
+        .unwrap_or_else(|| "none is known".to_owned())
 }
 
 fn words(examined: &Examined<'_>, keeping: Keeping) -> ValidatorWords {

@@ -23,7 +23,7 @@ pub(super) fn candidates(_: &Context<'_>, draft: &Draft) -> Vec<Draft> {
     let mut payloads = Vec::new();
     for pattern in PLAINEST {
         for patches in [Vec::new(), now.patches.clone()] {
-            payloads.push(Payload { pattern: pattern.name().to_owned(), seed: 0, patches });
+            payloads.push(Payload { pattern: pattern.name().to_owned(), seed: 0, patches, file: None });
         }
     }
     if Pattern::from_name(&now.pattern) == Some(Pattern::Overflow) {
@@ -54,7 +54,12 @@ fn large(draft: &Draft) -> Vec<Payload> {
         |target, sequence, token, value| Patch { target, sequence, token, head: 0, lane: None, value };
     let half = 2f32.powi(64);
     let top = 2f32.powi(127);
-    let payload = |patches: Vec<Patch>| Payload { pattern: PLAINEST[0].name().to_owned(), seed: 0, patches };
+    let payload = |patches: Vec<Patch>| Payload {
+        pattern: PLAINEST[0].name().to_owned(),
+        seed: 0,
+        patches,
+        file: None,
+    };
     let sequences = 0..draft.case.metadata.sequences_in_table();
     let of = |sequence| {
         [

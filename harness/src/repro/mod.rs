@@ -84,7 +84,9 @@ fn shows(finding: &Finding) -> Result<Shows, String> {
             )
             | Effect::OtherBits
             | Effect::Refusal
-            | Effect::Message),
+            | Effect::Message
+            | Effect::LoweringCrash
+            | Effect::Lowers),
         ) => Err(format!("no script is written for {} ({})", effect.name(), signature.kind.name())),
     }
 }

@@ -7,8 +7,8 @@ pub mod contract;
 pub mod diagnose;
 pub mod facts;
 pub mod meaning;
-pub mod sweep;
 pub mod repro;
+pub mod sweep;
 #[cfg(test)]
 mod testing;
 pub mod validator;
