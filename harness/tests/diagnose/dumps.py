@@ -223,6 +223,11 @@ slip("pages-of-another-pool", ["pages-of-another-pool"], lambda b: b.update(page
 slip("slots-not-pages", ["slots-not-pages"], lambda b: b.update(page_indices=b["page_indices"] * PAGE_SIZE))
 slip("page-not-allocated", ["page-not-allocated"], lambda b: b["page_indices"].__setitem__((3, 3), -1), fix=False)
 slip("flat-page-table", ["flat-page-table"], lambda b: b.update(page_indices=b["page_indices"].reshape(-1)))
+slip(
+    "packed-page-table",
+    ["packed-page-table"],
+    lambda b: b.update(page_indices=np.concatenate([row[: -(-kv // PAGE_SIZE)] for row, kv in zip(b["page_indices"], KV_LENS)])),
+)
 slip("transposed-page-table", ["transposed-page-table"], lambda b: b.update(page_indices=b["page_indices"].T.copy()))
 
 # ---- types and shapes ------------------------------------------------------------------------------------------------------

@@ -132,6 +132,9 @@ pub struct Verdicts {
     pub dynamic: Option<Verdict>,
 }
 
+/// Most entries of a table that is unpacked: a garbage kv_len mustn't make us allocate.
+const MAX_UNPACKED: usize = 1 << 24;
+
 /// Larger than any extent, and small enough to be multiplied: nothing is past it.
 const NO_LIMIT: usize = 1 << 40;
 
@@ -164,11 +167,14 @@ pub fn read(
             known.push(("head_dim", *head_dim));
         }
     }
+    let said = said(variant)?;
     let mut form = Vec::new();
-    let metadata = metadata(arrays, &mut form);
+    let page_size = shape("kv_pages")
+        .and_then(|shape| shape.get(1).copied())
+        .or_else(|| said.get("page_size").and_then(|size| size.parse().ok()));
+    let metadata = metadata(arrays, page_size, &mut form);
     let rows = metadata.page_indices.len().checked_div(metadata.pages_per_seq).unwrap_or(0);
     known.extend([("max_seqs", rows), ("pages_per_seq", metadata.pages_per_seq)]);
-    let said = said(variant)?;
     for (key, extent) in &known {
         if let Some(value) = said.get(key).filter(|value| **value != extent.to_string()) {
             return Err(CustomError {
@@ -264,7 +270,11 @@ fn dtype_of(name: &str) -> Option<DType> {
 }
 
 /// The values, with slips of form undone and named.
-fn metadata(arrays: &BTreeMap<&'static str, Given>, form: &mut Vec<Cause>) -> Metadata {
+fn metadata(
+    arrays: &BTreeMap<&'static str, Given>,
+    page_size: Option<usize>,
+    form: &mut Vec<Cause>,
+) -> Metadata {
     let empty = Given { dtype: "int32".to_owned(), shape: vec![0], values: Vec::new(), odd: None };
     let given = |name: &str| arrays.get(name).unwrap_or(&empty);
     let kv_lens = given("kv_lens").values.clone();
@@ -287,7 +297,17 @@ fn metadata(arrays: &BTreeMap<&'static str, Given>, form: &mut Vec<Cause>) -> Me
     }
     let table = given("page_indices");
     let (columns, page_indices) = match table.shape[..] {
-        [entries] => flat_table(table, entries, kv_lens.len(), form),
+        [_] => {
+            let used = usize::try_from(num_seqs).unwrap_or(0).min(kv_lens.len());
+            let packed = page_size.and_then(|size| packed_table(table, &kv_lens, used, size));
+            match packed {
+                Some((columns, values, cause)) => {
+                    form.push(cause);
+                    (columns, values)
+                }
+                None => flat_table(table, kv_lens.len(), form),
+            }
+        }
         [rows, columns] if rows != kv_lens.len() && columns == kv_lens.len() => {
             transposed(table, rows, columns, form)
         }
@@ -351,8 +371,50 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// A page table of one dimension: rows one after the other, or the used pages of all sequences without gaps.
-fn flat_table(table: &Given, entries: usize, rows: usize, form: &mut Vec<Cause>) -> (usize, Vec<i32>) {
+/// A page table of one dimension that holds the used pages of all sequences, and no others, one after the other.
+fn packed_table(
+    table: &Given,
+    kv_lens: &[i32],
+    sequences: usize,
+    page_size: usize,
+) -> Option<(usize, Vec<i32>, Cause)> {
+    let needs = |kv_len: &i32| usize::try_from(*kv_len).unwrap_or(0).div_ceil(page_size.max(1));
+    let needed: Vec<usize> = kv_lens[..sequences].iter().map(needs).collect();
+    let columns = needed.iter().copied().max().filter(|columns| *columns > 0)?;
+    let all = needed.iter().try_fold(0usize, |sum, count| sum.checked_add(*count))?;
+    let cells = columns.checked_mul(kv_lens.len())?;
+    // Whole rows are the plainer reading where they are wide enough.
+    let is_rows = table.values.len() == cells;
+    if all != table.values.len() || is_rows || cells > MAX_UNPACKED {
+        return None;
+    }
+    let mut values = vec![0; cells];
+    let mut from = 0;
+    for (row, count) in needed.iter().enumerate() {
+        values[row * columns..][..*count].copy_from_slice(&table.values[from..from + count]);
+        from += count;
+    }
+    let cause = Cause {
+        slip: "packed-page-table",
+        sentence:
+            "page_indices has one dimension, without gaps: this kernel takes a padded row for each sequence"
+                .to_owned(),
+        why: format!("its {all} entries are just the pages that the kv_lens of {sequences} sequences need"),
+        places: Vec::new(),
+        repair: Repair { page_indices: Some((columns, values.clone())), ..Repair::default() },
+        stands_in: false,
+        advice: format!(
+            "page_indices = np.zeros(({}, {columns}), np.int32), a row for each sequence",
+            kv_lens.len()
+        ),
+        unsure: None,
+    };
+    Some((columns, values, cause))
+}
+
+/// A page table of one dimension: rows one after the other.
+fn flat_table(table: &Given, rows: usize, form: &mut Vec<Cause>) -> (usize, Vec<i32>) {
+    let entries = table.values.len();
     let columns = entries.checked_div(rows).unwrap_or(0);
     let even = columns > 0 && columns * rows == entries;
     form.push(Cause {
