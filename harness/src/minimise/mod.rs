@@ -213,8 +213,9 @@ impl Search<'_, '_> {
 
     /// Executes a case; false also where it was tried before, or nothing may be executed any more.
     fn shows(&mut self, draft: &Draft) -> bool {
-        let key = draft.case.to_bytes().unwrap_or_default();
-        if self.stopped || self.tried.contains(&key) {
+        // A case with values in a file has no bytes of its own, and is tried as often as it comes up.
+        let key = draft.case.to_bytes().ok();
+        if self.stopped || key.as_ref().is_some_and(|key| self.tried.contains(key)) {
             return false;
         }
         if self.executions >= self.budget || !(self.go_on)() {
@@ -228,7 +229,7 @@ impl Search<'_, '_> {
             wanted.iter().all(|finding| shown.0.contains(finding))
         });
         if !shown {
-            self.tried.insert(key);
+            self.tried.extend(key);
         }
         shown
     }
