@@ -62,7 +62,7 @@ pub(crate) struct Buffers {
 const UNDEFINED: u8 = 1;
 
 impl<'r> Allocation<'r> {
-    /// Undefined memory, whose bytes hold whatever `buffers` held before; with `tracked` off all of it counts as defined.
+    /// Undefined memory, all zeros, so that a run depends on no other; with `tracked` off all of it counts as defined.
     pub(crate) fn undefined(
         label: String,
         origin: Origin,
@@ -79,6 +79,7 @@ impl<'r> Allocation<'r> {
         let shadow = if tracked {
             if repeated.is_empty() {
                 shadow.clear();
+                bytes.fill(0);
             }
             shadow.resize(dims.len(), UNDEFINED);
             Shadow::Own(shadow)
@@ -159,9 +160,7 @@ impl<'r> Allocation<'r> {
             self.repeated.take(|row, rows, Element { raw, undefined }| {
                 let (first, count) = (row * width, rows * width);
                 shadow[first..first + count].fill(if undefined { UNDEFINED } else { 0 });
-                if !undefined {
-                    codec::fill_row(dtype, bytes, first, count, raw);
-                }
+                codec::fill_row(dtype, bytes, first, count, raw);
             });
         }
     }

@@ -14,7 +14,7 @@ pub(super) struct Element {
     pub(super) undefined: bool,
 }
 
-/// Memory that nobody has written to.
+/// Memory that nobody has written to: its bits mean nothing, but are the same in every run.
 const UNWRITTEN: Element = Element { raw: 0, undefined: true };
 
 /// The rows of an allocation, along its last dimension.
