@@ -145,7 +145,7 @@ mod tests {
         ] {
             assert!(mends.contains(part), "{part}");
         }
-        for foreign in ["arrays.", "countersign", "NIBBLES", "Any", "def decode", "contextlib"] {
+        for foreign in ["arrays.", "countersign", "NIBBLES", ": Any", "Any]", "def decode", "contextlib"] {
             assert!(!mends.contains(foreign), "{foreign} in\n{mends}");
         }
     }
