@@ -8,14 +8,13 @@ use std::path::PathBuf;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry};
 use countersign_kernels::env::{Environment, Progress};
-use countersign_kernels::export::{Refusal, export};
-use countersign_kernels::rpa::validator::{Verdict, check_of_message};
-use countersign_kernels::worker::{Asked, Worker};
+use countersign_kernels::export::export;
+use countersign_kernels::worker::Worker;
 
 use super::console::{Failure, SetupProgress};
 use crate::case::Case;
 use crate::confirm::{Answer, Validator};
-use crate::contract::Lowering;
+use crate::contract::{Lowering, verdict};
 use crate::loaded::Loaded;
 
 /// The catalogue's kernel of that id.
@@ -97,20 +96,5 @@ impl Validator for AskWorker<'_> {
             static_verdict: verdict(asked.static_check),
             dynamic_verdict: if overridden { None } else { asked.dynamic_check.map(verdict) },
         })
-    }
-}
-
-fn verdict(asked: Asked) -> Verdict {
-    match asked {
-        Asked::Accepts => Verdict::Accepts,
-        Asked::Refuses(Refusal { message, .. }) => {
-            Verdict::Refuses { check: check_of_message(&message).unwrap_or("unknown"), message }
-        }
-        Asked::Crashes(Refusal { kind, message, .. }) if message.is_empty() => {
-            Verdict::Crashes { message: kind }
-        }
-        Asked::Crashes(Refusal { kind, message, .. }) => {
-            Verdict::Crashes { message: format!("{kind}: {message}") }
-        }
     }
 }

@@ -110,7 +110,7 @@ fn ask(
 }
 
 /// What a worker's word is to the port.
-pub(super) fn verdict(asked: Asked) -> Verdict {
+pub(crate) fn verdict(asked: Asked) -> Verdict {
     match asked {
         Asked::Accepts => Verdict::Accepts,
         Asked::Refuses(Refusal { message, .. }) => {

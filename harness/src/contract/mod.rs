@@ -21,6 +21,7 @@ mod sweep;
 
 pub use attribution::{Harm, harms, sentences};
 pub use batches::{Batches, batches, probe_case};
+pub(crate) use calls::verdict;
 pub use calls::{CallsError, calls};
 pub use gallery::{Exhibit, Gallery};
 pub use lowering::{Lowering, judge_lowering};

@@ -94,23 +94,10 @@ fn integers_extend_their_sign_and_clamp() {
     assert_eq!(rounded(DType::I1, &[0.0, -0.0, 0.25]), [0.0, 0.0, 1.0]);
 }
 
-const ALL: [DType; 10] = [
-    DType::F32,
-    DType::Bf16,
-    DType::F16,
-    DType::F8E4M3FN,
-    DType::F8E5M2,
-    DType::I32,
-    DType::I16,
-    DType::I8,
-    DType::I4,
-    DType::I1,
-];
-
 #[test]
 fn slices_equal_scalars_from_any_start() {
     let values: Vec<f32> = (0..37).map(|i| (i as f32 - 18.0) * 1.37).collect();
-    for dtype in ALL {
+    for dtype in DType::ALL {
         let array = Array::from_f32(dtype, &[37], &values);
         let expected: Vec<f32> = values.iter().map(|&v| round_to(dtype, v)).collect();
         assert_eq!(array.to_f32_vec(), expected, "{}", dtype.name());
@@ -150,7 +137,7 @@ fn i32_arrays_are_read_as_they_were_written() {
 
 #[test]
 fn names_are_inverse() {
-    for dtype in ALL {
+    for dtype in DType::ALL {
         assert_eq!(DType::from_name(dtype.name()), Some(dtype));
     }
     assert_eq!(DType::from_name("f64"), None);

@@ -121,8 +121,15 @@ impl<'r> Memory<'r> {
                 any |= undefined;
             }
         });
-        let vector = Vector { lanes: Grid::new(dims, lanes), undefined: any.then(|| Grid::new(dims, masks)) };
-        all.then_some(vector)
+        let mut vector = Vector { lanes: Grid::new(dims, lanes), undefined: Some(Grid::new(dims, masks)) };
+        if !all {
+            vector.recycle(pool);
+            return None;
+        }
+        if !any && let Some(masks) = vector.undefined.take() {
+            pool.give(masks.lanes);
+        }
+        Some(vector)
     }
 
     /// The undefined bits of a view's lanes, if any.

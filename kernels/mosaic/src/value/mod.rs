@@ -24,11 +24,8 @@ impl Vector {
     }
 
     /// Gives the buffers back.
-    pub(crate) fn recycle(self, pool: &mut Pool) {
-        pool.give(self.lanes.lanes);
-        if let Some(undefined) = self.undefined {
-            pool.give(undefined.lanes);
-        }
+    pub(crate) fn recycle(mut self, pool: &mut Pool) {
+        self.release(pool);
     }
 
     /// Gives the buffers back and holds nothing from then on.
