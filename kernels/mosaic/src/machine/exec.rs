@@ -124,7 +124,6 @@ impl Execution<'_> {
                 self.set(inst.out, Cell::View(cast));
             }
             Kind::ScalarLoad { base, indices } => {
-                self.memory.settle(self.view(*base).allocation);
                 let value = self.memory.load_at(&self.view(*base), &self.indices(indices), inst.site)?;
                 self.set_scalar(inst.out, value);
             }

@@ -57,12 +57,10 @@ impl Machine {
         look(&execution, &end);
         let fuel_used = policy.fuel - execution.fuel;
         let mut given = Vec::new();
-        for (id, mut allocation) in execution.memory.allocations.into_iter().enumerate() {
+        for (id, allocation) in execution.memory.allocations.into_iter().enumerate() {
             self.buffers.push(match results.contains(&(id as AllocationId)) {
                 true => {
-                    allocation.settle();
-                    let undefined = allocation.undefined_ranges();
-                    let (bytes, buffers) = allocation.into_bytes();
+                    let (bytes, undefined, buffers) = allocation.into_output();
                     given.push((bytes, undefined));
                     buffers
                 }

@@ -10,7 +10,7 @@ use crate::value::{Dims, Grid, MAX_RANK, Pool, Row, Rows, Scalar, Vector};
 use super::allocation::Allocation;
 use super::codec;
 use super::dma::{Copies, DmaOrder};
-use super::repeated::Element;
+use super::shadow::Element;
 use super::view::{AllocationId, Complaint, View};
 
 /// All allocations of a run and the copies in flight between them.
@@ -86,27 +86,22 @@ impl<'r> Memory<'r> {
         if let Some(vector) = self.load_repeated(view, pool) {
             return Ok(vector);
         }
-        self.allocations[view.allocation as usize].settle();
+        self.allocations[view.allocation as usize].settle(view);
         let allocation = self.of(view);
-        // A buffer that repeats one value along its rows, as softmax statistics do, is read by its first column.
-        let mut stored = view.clone();
-        if view.pack == 1 && codec::has_uniform_rows(view, allocation.bytes()) {
-            stored.dims.set(view.dims.rank() - 1, 1);
-        }
-        let mut lanes = pool.take(stored.dims.len());
+        let mut lanes = pool.take(view.dims.len());
         if view.pack == 1 {
-            codec::read_view(&stored, allocation.bytes(), lanes.slots());
+            codec::read_view(view, allocation.bytes(), lanes.slots());
         } else {
-            codec::read_packed(&stored, allocation.dtype, allocation.bytes(), lanes.slots());
+            codec::read_packed(view, allocation.dtype, allocation.bytes(), lanes.slots());
         }
         let undefined = self.load_shadow(view, pool);
-        Ok(Vector { lanes: Grid::new(stored.dims, lanes), undefined })
+        Ok(Vector { lanes: Grid::new(view.dims, lanes), undefined })
     }
 
     /// A view of rows that each repeat an element.
     fn load_repeated(&self, view: &View, pool: &mut Pool) -> Option<Vector> {
         let allocation = self.of(view);
-        if allocation.is_settled() {
+        if !allocation.may_repeat(view) {
             return None;
         }
         let mut dims = view.dims;
@@ -225,13 +220,13 @@ impl<'r> Memory<'r> {
         let simple = stride == 1 && view.dtype.bits() >= 8 && view.pack == 1;
         let simple = simple && mask.is_none_or(|mask| mask.undefined.is_none());
         if simple && mask.is_none() && value.undefined.is_none() && value.lanes.dims == dims {
-            let (bytes, shadow) = allocation.writable();
+            let mut into = allocation.writable();
             let mut rest = &value.lanes.lanes[..];
             view.outer(outer, |offset| {
                 let (row, tail) = rest.split_at(run);
                 rest = tail;
-                codec::write_row(view.dtype, bytes, offset as usize, row);
-                mark_row(shadow, offset as usize, run, Row::Same(0));
+                into.mark(offset as usize, run, Row::Same(0));
+                codec::write_row(view.dtype, into.bytes, offset as usize, row);
             });
             return Ok(());
         }
@@ -246,25 +241,26 @@ impl<'r> Memory<'r> {
         let mut rows = Rows::new(&dims, grids.map(|grid| &grid.dims));
         let width = dims.last();
         if simple {
-            let (bytes, shadow) = allocation.writable();
+            let mut into = allocation.writable();
             view.rows(|offset| {
                 let at = rows.next();
                 let [lanes, undefined, on] = std::array::from_fn(|i| grids[i].row(at[i], width));
                 let first = offset as usize;
                 if on.is(0) {
                 } else if on.all_on() {
+                    into.mark(first, width, undefined);
                     match lanes {
-                        Row::Each(lanes) => codec::write_row(view.dtype, bytes, first, lanes),
+                        Row::Each(lanes) => codec::write_row(view.dtype, into.bytes, first, lanes),
                         Row::Same(lane) => {
-                            codec::fill_row(view.dtype, bytes, first, width, codec::raw(view.dtype, lane));
+                            let raw = codec::raw(view.dtype, lane);
+                            codec::fill_row(view.dtype, into.bytes, first, width, raw);
                         }
                     }
-                    mark_row(shadow, first, width, undefined);
                 } else {
                     for i in (0..width).filter(|&i| on.lane(i) != 0) {
                         let raw = codec::raw(view.dtype, lanes.lane(i));
-                        codec::write_raw(view.dtype, bytes, first + i, raw);
-                        mark_row(shadow, first + i, 1, Row::Same(undefined.lane(i)));
+                        into.mark(first + i, 1, Row::Same(undefined.lane(i)));
+                        codec::write_raw(view.dtype, into.bytes, first + i, raw);
                     }
                 }
             });
@@ -323,14 +319,7 @@ impl<'r> Memory<'r> {
         Ok(())
     }
 
-    /// To be called before single elements of an allocation are loaded.
-    pub(crate) fn settle(&mut self, allocation: AllocationId) {
-        if let Some(allocation) = self.allocations.get_mut(allocation as usize) {
-            allocation.settle();
-        }
-    }
-
-    /// Loads the element of `base`, whose allocation is settled, at an index; `site` is blamed where that lies outside.
+    /// Loads the element of `base` at an index; `site` is blamed where that lies outside.
     pub(crate) fn load_at(
         &self,
         base: &View,
@@ -347,10 +336,7 @@ impl<'r> Memory<'r> {
         if !inside {
             return self.load_scalar(&base.slice(index, &Dims::ones(base.dims.rank()), site));
         }
-        let allocation = self.of(base);
-        let raw = codec::read_raw(allocation.dtype, allocation.bytes(), offset as usize);
-        let undefined = allocation.any_undefined(offset as usize, 1, 1);
-        let undefined = if undefined { u32::MAX >> (32 - allocation.dtype.bits()) } else { 0 };
+        let (raw, undefined) = get(base, self.of(base), offset as usize);
         Ok(Scalar { bits: codec::lane(base.dtype, raw), undefined: widen_mask(base, undefined) })
     }
 
@@ -390,26 +376,18 @@ fn store_repeated(view: &View, value: &Vector, mask: Option<&Vector>, allocation
     })
 }
 
-/// Marks a row in a shadow, which is empty where definedness isn't tracked.
-fn mark_row(shadow: &mut [u8], first: usize, count: usize, undefined: Row) {
-    if let Some(shadow) = shadow.get_mut(first..first + count) {
-        match undefined {
-            Row::Same(mask) => shadow.fill(u8::from(mask != 0)),
-            Row::Each(masks) => {
-                shadow.iter_mut().zip(masks).for_each(|(byte, &mask)| *byte = u8::from(mask != 0));
-            }
-        }
-    }
-}
-
 /// An element's raw bits and undefined bits, in the width of the view's type; `first` is where its low part lies.
 pub(super) fn get(view: &View, allocation: &Allocation, first: usize) -> (u32, u32) {
     let (mut raw, mut undefined) = (0, 0);
     let bits = allocation.dtype.bits();
     for packed in 0..view.pack {
         let at = first + packed * view.pack_stride as usize;
-        raw |= codec::read_raw(allocation.dtype, allocation.bytes(), at) << (packed * bits);
-        if allocation.any_undefined(at, 1, 1) {
+        let element = allocation.repeated(at).unwrap_or_else(|| Element {
+            raw: codec::read_raw(allocation.dtype, allocation.bytes(), at),
+            undefined: allocation.any_undefined(at, 1, 1),
+        });
+        raw |= element.raw << (packed * bits);
+        if element.undefined {
             undefined |= (u32::MAX >> (32 - bits)) << (packed * bits);
         }
     }
@@ -419,14 +397,12 @@ pub(super) fn get(view: &View, allocation: &Allocation, first: usize) -> (u32, u
 /// The inverse of [`get`].
 pub(super) fn put(view: &View, allocation: &mut Allocation, first: usize, raw: u32, undefined: u32) {
     let (dtype, bits) = (allocation.dtype, allocation.dtype.bits());
-    let (bytes, shadow) = allocation.writable();
+    let mut into = allocation.writable();
     for packed in 0..view.pack {
         let at = first + packed * view.pack_stride as usize;
         let part = |word: u32| (word >> (packed * bits)) & (u32::MAX >> (32 - bits));
-        codec::write_raw(dtype, bytes, at, part(raw));
-        if let Some(shadow) = shadow.get_mut(at) {
-            *shadow = u8::from(part(undefined) != 0);
-        }
+        into.mark(at, 1, Row::Same(part(undefined)));
+        codec::write_raw(dtype, into.bytes, at, part(raw));
     }
 }
 

@@ -1,8 +1,8 @@
 //! An allocation: bytes, a shadow that says which elements are undefined, and its logical shape.
 //!
-//! Invariant: an own shadow has one byte an element, 0 for defined. Operands are lent: their bytes and undefined ranges stay
-//! with the caller until the kernel writes to them, which makes a copy first. Semaphores have no bytes, only `counts`.
-//! Bytes and shadow are looked at only while no row is `repeated`; [`Allocation::settle`] sees to that.
+//! Invariant: operands are lent: their bytes and undefined ranges stay with the caller until the kernel writes to them, which
+//! makes a copy first. Semaphores have no bytes, only `counts`. Bytes are looked at only where no row is kept as the element
+//! that it repeats; [`Allocation::settle`] sees to that.
 
 use std::ops::Range;
 
@@ -10,12 +10,10 @@ use countersign_dtype::{Array, DType};
 
 use crate::fault::{Origin, Place};
 use crate::ir::MemorySpace;
-use crate::value::Dims;
-
 use crate::simd;
+use crate::value::{Dims, Row};
 
-use super::codec;
-use super::repeated::{Element, Repeated};
+use super::shadow::{Element, Shadow};
 use super::view::View;
 
 /// Memory of one operand, window, output or scratch buffer.
@@ -28,8 +26,7 @@ pub(crate) struct Allocation<'r> {
     pub(crate) dtype: DType,
     pub(crate) dims: Dims,
     bytes: Bytes<'r>,
-    shadow: Shadow<'r>,
-    repeated: Repeated,
+    defined: Defined<'r>,
     /// Bytes that each semaphore has received and not yet given; empty for data.
     pub(crate) counts: Vec<i64>,
 }
@@ -41,10 +38,9 @@ enum Bytes<'r> {
 }
 
 #[derive(Debug, Clone)]
-enum Shadow<'r> {
-    /// One byte an element; 0 is defined.
-    Own(Vec<u8>),
-    /// Undefined element ranges, sorted and disjoint.
+enum Defined<'r> {
+    Own(Shadow),
+    /// All but these element ranges, sorted and disjoint.
     Lent(&'r [Range<usize>]),
     /// Definedness isn't tracked: all counts as defined.
     Off,
@@ -54,12 +50,52 @@ enum Shadow<'r> {
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     bytes: Vec<u8>,
-    shadow: Vec<u8>,
-    repeated: Repeated,
+    shadow: Shadow,
 }
 
-/// What is wrong with memory at its beginning.
-const UNDEFINED: u8 = 1;
+/// Bytes to write to, and the shadow, which [`Writable::mark`] keeps.
+pub(super) struct Writable<'a> {
+    pub(super) bytes: &'a mut [u8],
+    dtype: DType,
+    shadow: Option<&'a mut Shadow>,
+}
+
+impl Writable<'_> {
+    /// To be called before `count` elements from `first` on are written.
+    pub(super) fn mark(&mut self, first: usize, count: usize, undefined: Row<'_>) {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.write(first, count, undefined, (self.dtype, self.bytes));
+        }
+    }
+
+    /// [`Writable::mark`] with the definedness of as many elements of `from`.
+    pub(super) fn mark_like(&mut self, first: usize, count: usize, from: &Allocation<'_>, at: usize) {
+        if self.shadow.is_none() {
+            return;
+        }
+        match from.uniformly_undefined(at, count) {
+            Some(undefined) => self.mark(first, count, Row::Same(u32::from(undefined))),
+            None => {
+                // By pieces, so that rows that are one thing stay so.
+                let piece = from.dims.last().max(1);
+                let mut shadow = vec![0; piece];
+                for skip in (0..count).step_by(piece) {
+                    let length = piece.min(count - skip);
+                    match from.uniformly_undefined(at + skip, length) {
+                        Some(undefined) => {
+                            self.mark(first + skip, length, Row::Same(u32::from(undefined)));
+                        }
+                        None => {
+                            from.shadow_into(at + skip, &mut shadow[..length]);
+                            let masks: Vec<u32> = shadow[..length].iter().map(|&byte| byte.into()).collect();
+                            self.mark(first + skip, length, Row::Each(&masks));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
 
 impl<'r> Allocation<'r> {
     /// Undefined memory, all zeros, so that a run depends on no other; with `tracked` off all of it counts as defined.
@@ -72,23 +108,17 @@ impl<'r> Allocation<'r> {
         tracked: bool,
         buffers: Buffers,
     ) -> Allocation<'r> {
-        let Buffers { mut bytes, mut shadow, repeated } = buffers;
+        let Buffers { mut bytes, shadow } = buffers;
         bytes.resize(Array::byte_len(dtype, dims.len()), 0);
-        let width = if tracked && dtype.bits() >= 8 { dims.last() } else { 0 };
-        let repeated = Repeated::unwritten(dims.len().checked_div(width).unwrap_or(0), width, repeated);
-        let shadow = if tracked {
-            if repeated.is_empty() {
-                shadow.clear();
-                bytes.fill(0);
-            }
-            shadow.resize(dims.len(), UNDEFINED);
-            Shadow::Own(shadow)
-        } else {
-            bytes.fill(0);
-            Shadow::Off
+        let defined = match tracked {
+            true => Defined::Own(Shadow::unwritten(dims.len(), dims.last(), dtype, shadow)),
+            false => Defined::Off,
         };
+        if !matches!(&defined, Defined::Own(shadow) if shadow.repeats()) {
+            bytes.fill(0);
+        }
         let (bytes, counts) = (Bytes::Own(bytes), Vec::new());
-        Allocation { label, origin, space, dtype, dims, bytes, shadow, repeated, counts }
+        Allocation { label, origin, space, dtype, dims, bytes, defined, counts }
     }
 
     /// An operand: `undefined` are element ranges that nobody may rely on.
@@ -100,11 +130,11 @@ impl<'r> Allocation<'r> {
         undefined: &'r [Range<usize>],
         tracked: bool,
     ) -> Allocation<'r> {
-        let shadow = if tracked { Shadow::Lent(undefined) } else { Shadow::Off };
+        let defined = if tracked { Defined::Lent(undefined) } else { Defined::Off };
         let bytes = Bytes::Lent(&array.bytes);
         let origin = Origin::Operand;
-        let (dtype, repeated, counts) = (array.dtype, Repeated::default(), Vec::new());
-        Allocation { label, origin, space, dtype, dims, bytes, shadow, repeated, counts }
+        let (dtype, counts) = (array.dtype, Vec::new());
+        Allocation { label, origin, space, dtype, dims, bytes, defined, counts }
     }
 
     /// Semaphores at zero.
@@ -116,8 +146,7 @@ impl<'r> Allocation<'r> {
             dtype: DType::I32,
             dims,
             bytes: Bytes::Lent(&[]),
-            shadow: Shadow::Off,
-            repeated: Repeated::default(),
+            defined: Defined::Off,
             counts: vec![0; dims.len()],
         }
     }
@@ -135,132 +164,134 @@ impl<'r> Allocation<'r> {
 
     /// Back to undefined memory.
     pub(crate) fn reset(&mut self) {
-        match &mut self.shadow {
-            Shadow::Own(shadow) => {
-                if !self.repeated.forget() {
-                    shadow.fill(UNDEFINED);
-                }
-            }
-            Shadow::Lent(_) | Shadow::Off => {}
+        if let Defined::Own(shadow) = &mut self.defined {
+            shadow.forget();
         }
     }
 
-    /// Whether bytes and shadow hold what they should.
-    pub(super) fn is_settled(&self) -> bool {
-        self.repeated.is_empty()
-    }
-
-    /// Writes out the rows that repeat an element, so that bytes and shadow hold what they should.
-    pub(crate) fn settle(&mut self) {
-        if self.repeated.is_empty() {
-            return;
-        }
-        if let (Bytes::Own(bytes), Shadow::Own(shadow)) = (&mut self.bytes, &mut self.shadow) {
-            let (width, dtype) = (self.repeated.width, self.dtype);
-            self.repeated.take(|row, rows, Element { raw, undefined }| {
-                let (first, count) = (row * width, rows * width);
-                shadow[first..first + count].fill(if undefined { UNDEFINED } else { 0 });
-                codec::fill_row(dtype, bytes, first, count, raw);
-            });
+    /// Writes out the rows that a view touches and that are kept as an element, so that their bytes are what they should.
+    pub(crate) fn settle(&mut self, view: &View) {
+        if let (Bytes::Own(bytes), Defined::Own(shadow)) = (&mut self.bytes, &mut self.defined)
+            && shadow.has_repeated()
+            && let Some((first, end)) = view.span()
+        {
+            shadow.settle(first as usize..end as usize, self.dtype, bytes);
         }
     }
 
-    /// What the rows of a view repeat, if it consists of whole rows that each do.
+    /// What the rows of a view repeat, if it consists of whole rows that are each kept as an element.
     pub(super) fn repeated_rows(&self, view: &View, mut f: impl FnMut(Element)) -> bool {
-        let width = self.repeated.width;
-        if self.repeated.is_empty() || !view.is_of_rows(width) {
+        let Defined::Own(shadow) = &self.defined else { return false };
+        let width = shadow.repeated_width();
+        if width == 0 || !view.is_of_rows(width) {
             return false;
         }
         let mut all = true;
-        view.rows(|offset| match self.repeated.get(offset as usize / width) {
+        view.rows(|offset| match shadow.repeated(offset as usize) {
             Some(element) if all => f(element),
             _ => all = false,
         });
         all
     }
 
+    /// Whether [`Allocation::repeated_rows`] may have something to say of a view that isn't empty.
+    pub(super) fn may_repeat(&self, view: &View) -> bool {
+        match &self.defined {
+            Defined::Own(shadow) => {
+                shadow.has_repeated() && shadow.repeated(view.offset as usize).is_some()
+            }
+            Defined::Lent(_) | Defined::Off => false,
+        }
+    }
+
     /// Lets rows of a view repeat elements: `f` says which, and nothing for a row that stays. `false`, and nothing done,
     /// unless the view consists of whole rows.
     pub(super) fn repeat_rows(&mut self, view: &View, mut f: impl FnMut() -> Option<Element>) -> bool {
-        let width = self.repeated.width;
+        let Defined::Own(shadow) = &mut self.defined else { return false };
+        let width = shadow.repeated_width();
         if width == 0 || !view.is_of_rows(width) {
             return false;
         }
         view.rows(|offset| {
             if let Some(element) = f() {
-                self.repeated.set(offset as usize / width, element);
+                shadow.repeat(offset as usize, element);
             }
         });
         true
     }
 
+    /// What the row of an element repeats, if it is kept so: its bytes mean nothing then.
+    pub(super) fn repeated(&self, at: usize) -> Option<Element> {
+        match &self.defined {
+            Defined::Own(shadow) if shadow.has_repeated() => shadow.repeated(at),
+            Defined::Own(_) | Defined::Lent(_) | Defined::Off => None,
+        }
+    }
+
+    /// Bytes; those of rows that are kept as an element mean nothing.
     pub(crate) fn bytes(&self) -> &[u8] {
-        debug_assert!(self.repeated.is_empty());
         match &self.bytes {
             Bytes::Own(bytes) => bytes,
             Bytes::Lent(bytes) => bytes,
         }
     }
 
-    /// Bytes and shadow to write to; what was lent is copied first. The shadow is empty where it isn't tracked.
-    pub(crate) fn writable(&mut self) -> (&mut [u8], &mut [u8]) {
-        self.settle();
+    /// To be written to; what was lent is copied first.
+    pub(super) fn writable(&mut self) -> Writable<'_> {
         if let Bytes::Lent(bytes) = self.bytes {
             self.bytes = Bytes::Own(bytes.to_vec());
         }
-        if let Shadow::Lent(ranges) = self.shadow {
-            let mut shadow = vec![0; self.dims.len()];
-            ranges.iter().for_each(|range| shadow[range.clone()].fill(UNDEFINED));
-            self.shadow = Shadow::Own(shadow);
+        if let Defined::Lent(ranges) = self.defined {
+            self.defined = Defined::Own(Shadow::of_ranges(self.dims.len(), self.dims.last(), ranges));
         }
         let bytes = match &mut self.bytes {
             Bytes::Own(bytes) => bytes.as_mut_slice(),
             Bytes::Lent(_) => &mut [],
         };
-        let shadow = match &mut self.shadow {
-            Shadow::Own(shadow) => shadow.as_mut_slice(),
-            Shadow::Lent(_) | Shadow::Off => &mut [],
+        let shadow = match &mut self.defined {
+            Defined::Own(shadow) => Some(shadow),
+            Defined::Lent(_) | Defined::Off => None,
         };
-        (bytes, shadow)
+        Writable { bytes, dtype: self.dtype, shadow }
     }
 
     /// Whether nothing is undefined, as far as that is known without looking.
     pub(crate) fn is_defined(&self) -> bool {
-        matches!(self.shadow, Shadow::Off | Shadow::Lent([]))
+        matches!(self.defined, Defined::Off | Defined::Lent([]))
     }
 
     /// Whether any of `count` elements from `first` on, `stride` apart, is undefined.
     #[inline(always)]
     pub(crate) fn any_undefined(&self, first: usize, stride: usize, count: usize) -> bool {
-        match &self.shadow {
-            Shadow::Off => false,
-            Shadow::Own(shadow) if stride == 1 => {
-                shadow[first..first + count].iter().fold(0, |seen, &byte| seen | byte) != 0
-            }
-            Shadow::Own(shadow) => (0..count).any(|i| shadow[first + i * stride] != 0),
-            Shadow::Lent([]) => false,
-            Shadow::Lent(ranges) if stride == 1 => {
+        match &self.defined {
+            Defined::Off => false,
+            Defined::Own(shadow) => shadow.any(first, stride, count),
+            Defined::Lent([]) => false,
+            Defined::Lent(ranges) if stride == 1 => {
                 let next = ranges.partition_point(|range| range.end <= first);
                 ranges.get(next).is_some_and(|range| range.start < first + count)
             }
-            Shadow::Lent(ranges) => (0..count).any(|i| {
+            Defined::Lent(ranges) => (0..count).any(|i| {
                 let element = first + i * stride;
                 ranges.iter().any(|range| range.contains(&element))
             }),
         }
     }
 
-    /// Whether all of the elements, at least one, are undefined, or all defined; `None` where some are.
+    /// Whether all of the elements, at least one, are undefined, or all defined; `None` where some are, or ranges meet.
     #[inline(always)]
     pub(crate) fn uniformly_undefined(&self, first: usize, count: usize) -> Option<bool> {
-        match &self.shadow {
-            Shadow::Own(shadow) => {
-                let row = &shadow[first..first + count];
-                let any = row.iter().fold(0, |seen, &byte| seen | byte) != 0;
-                let all = any && row.iter().fold(UNDEFINED, |seen, &byte| seen & byte) == UNDEFINED;
-                (any == all).then_some(any)
+        match &self.defined {
+            Defined::Off => Some(false),
+            Defined::Own(shadow) => shadow.uniform(first, count),
+            Defined::Lent(ranges) => {
+                let next = ranges.partition_point(|range| range.end <= first);
+                match ranges.get(next) {
+                    Some(range) if range.start <= first && range.end >= first + count => Some(true),
+                    Some(range) if range.start < first + count => None,
+                    _ => Some(false),
+                }
             }
-            Shadow::Lent(_) | Shadow::Off => (!self.any_undefined(first, 1, count)).then_some(false),
         }
     }
 
@@ -282,73 +313,48 @@ impl<'r> Allocation<'r> {
         any
     }
 
-    /// Copies the shadow of `count` elements from `first` on to `out`, which may be empty: nothing is tracked there.
+    /// Copies the shadow from element `first` on: 1 for an undefined one.
     pub(crate) fn shadow_into(&self, first: usize, out: &mut [u8]) {
-        match &self.shadow {
-            Shadow::Own(shadow) if !out.is_empty() => out.copy_from_slice(&shadow[first..first + out.len()]),
-            Shadow::Lent(ranges) => {
+        match &self.defined {
+            Defined::Own(shadow) => shadow.read(first, out),
+            Defined::Lent(ranges) => {
                 out.fill(0);
                 let end = first + out.len();
                 let next = ranges.partition_point(|range| range.end <= first);
                 for range in ranges[next..].iter().take_while(|range| range.start < end) {
-                    out[range.start.max(first) - first..range.end.min(end) - first].fill(UNDEFINED);
+                    out[range.start.max(first) - first..range.end.min(end) - first].fill(1);
                 }
             }
-            Shadow::Own(_) | Shadow::Off => out.fill(0),
+            Defined::Off => out.fill(0),
         }
     }
 
-    /// Element ranges that are undefined, sorted and disjoint.
-    pub(crate) fn undefined_ranges(&self) -> Vec<Range<usize>> {
-        debug_assert!(self.repeated.is_empty());
-        let shadow = match &self.shadow {
-            Shadow::Own(shadow) => shadow,
-            Shadow::Lent(ranges) => return ranges.to_vec(),
-            Shadow::Off => return Vec::new(),
+    /// The bytes, the element ranges that are undefined, sorted and disjoint, and the buffers left to be used again.
+    pub(crate) fn into_output(mut self) -> (Vec<u8>, Vec<Range<usize>>, Buffers) {
+        let bytes = match self.bytes {
+            Bytes::Own(bytes) => bytes,
+            Bytes::Lent(bytes) => bytes.to_vec(),
         };
-        let mut ranges: Vec<Range<usize>> = Vec::new();
-        let mut at = 0;
-        while at < shadow.len() {
-            let run = same_run(&shadow[at..]);
-            if shadow[at] != 0 {
-                ranges.push(at..at + run);
+        let mut output = (bytes, Vec::new(), Buffers::default());
+        match &mut self.defined {
+            Defined::Own(shadow) => {
+                shadow.settle(0..self.dims.len(), self.dtype, &mut output.0);
+                output.1 = shadow.ranges();
+                output.2.shadow = std::mem::take(shadow);
             }
-            at += run;
+            Defined::Lent(ranges) => output.1 = ranges.to_vec(),
+            Defined::Off => {}
         }
-        ranges
-    }
-
-    /// The bytes, and the buffers that are left to be used again.
-    pub(crate) fn into_bytes(mut self) -> (Vec<u8>, Buffers) {
-        self.settle();
-        let shadow = match self.shadow {
-            Shadow::Own(shadow) => shadow,
-            Shadow::Lent(_) | Shadow::Off => Vec::new(),
-        };
-        match self.bytes {
-            Bytes::Own(bytes) => (bytes, Buffers { bytes: Vec::new(), shadow, repeated: self.repeated }),
-            Bytes::Lent(bytes) => {
-                (bytes.to_vec(), Buffers { bytes: Vec::new(), shadow, repeated: self.repeated })
-            }
-        }
+        output
     }
 
     /// What a later run can use again.
     pub(crate) fn into_buffers(self) -> Buffers {
         let Bytes::Own(bytes) = self.bytes else { return Buffers::default() };
-        let shadow = match self.shadow {
-            Shadow::Own(shadow) => shadow,
-            Shadow::Lent(_) | Shadow::Off => Vec::new(),
+        let shadow = match self.defined {
+            Defined::Own(shadow) => shadow,
+            Defined::Lent(_) | Defined::Off => Shadow::default(),
         };
-        Buffers { bytes, shadow, repeated: self.repeated }
+        Buffers { bytes, shadow }
     }
-}
-
-/// How many of the first bytes are the same, at least one of a slice that isn't empty; by whole chunks where it goes.
-fn same_run(bytes: &[u8]) -> usize {
-    let first = bytes.first().copied().unwrap_or_default();
-    let chunks = bytes.as_chunks::<64>().0;
-    let same = |chunk: &&[u8; 64]| chunk.iter().fold(0, |seen, &byte| seen | (byte ^ first)) == 0;
-    let whole = 64 * chunks.iter().take_while(same).count();
-    whole + bytes[whole..].iter().take_while(|&&byte| byte == first).count()
 }

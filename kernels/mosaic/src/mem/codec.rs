@@ -23,20 +23,6 @@ static BYTES: LazyLock<Bytes> = LazyLock::new(|| Bytes {
     e5m2: std::array::from_fn(|raw| dtype::f8e5m2_bits_to_f32(raw as u8).to_bits()),
 });
 
-/// Whether each row of a view of several elements a row repeats one value, looking no further than the first that doesn't.
-pub(crate) fn has_uniform_rows(view: &View, bytes: &[u8]) -> bool {
-    let (size, width) = (view.dtype.bits() / 8, view.dims.last());
-    if size == 0 || width < 2 || view.last_stride() != 1 {
-        return false;
-    }
-    let mut uniform = true;
-    view.rows(|offset| {
-        let row = &bytes[offset as usize * size..(offset as usize + width) * size];
-        uniform = uniform && row[..size] == row[size..2 * size] && row[size..] == row[..row.len() - size];
-    });
-    uniform
-}
-
 /// Reads the elements of a view that packs nothing, in row-major order.
 pub(crate) fn read_view(view: &View, bytes: &[u8], out: &mut [u32]) {
     simd::widest(

@@ -207,7 +207,7 @@ impl Memory<'_> {
     /// Moves bytes and shadow; both views have been checked and have equal shape and type.
     pub(crate) fn copy(&mut self, source: &View, target: &View) {
         let (at, into) = (source.allocation as usize, target.allocation as usize);
-        self.allocations[at].settle();
+        self.allocations[at].settle(source);
         if at == into {
             let from = self.allocations[at].clone();
             move_elements(&from, source, &mut self.allocations[into], target);
@@ -228,14 +228,12 @@ fn move_elements(from: &Allocation, source: &View, into: &mut Allocation, target
         source.outer_pair(target, outer, |at, to| in_bytes = in_bytes && whole_bytes(at) && whole_bytes(to));
     }
     if in_bytes {
-        let (bytes, shadow) = into.writable();
+        let mut into = into.writable();
         source.outer_pair(target, outer, |at, to| {
             let (at, to) = (at as usize, to as usize);
             let (first, first_to, len) = (at * bits / 8, to * bits / 8, run * bits / 8);
-            bytes[first_to..first_to + len].copy_from_slice(&from.bytes()[first..first + len]);
-            if let Some(shadow) = shadow.get_mut(to..to + run) {
-                from.shadow_into(at, shadow);
-            }
+            into.mark_like(to, run, from, at);
+            into.bytes[first_to..first_to + len].copy_from_slice(&from.bytes()[first..first + len]);
         });
         return;
     }

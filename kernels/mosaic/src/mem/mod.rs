@@ -7,7 +7,7 @@ mod access;
 mod allocation;
 mod codec;
 mod dma;
-mod repeated;
+mod shadow;
 mod view;
 
 pub(crate) use access::Memory;

@@ -5,3 +5,4 @@ mod functions;
 pub(crate) mod matmul;
 pub(crate) mod reduce;
 pub(crate) mod scalar;
+pub(crate) mod square;

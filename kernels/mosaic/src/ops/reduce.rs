@@ -2,13 +2,14 @@
 //!
 //! Invariant: the order of a sum is fixed: eight partial sums (lane i goes to i mod 8, ascending), folded as
 //! ((0+4)+(2+6)) + ((1+5)+(3+7)), then added to the accumulator. MLIR leaves the order open; this one vectorises and has
-//! the smaller error bound. Where denormals flush, lanes and partial sums do. An undefined lane makes its row's result undefined.
+//! the smaller error bound. A maximum's order decides only which NaN it is. Where denormals flush, lanes and partial sums do. An undefined lane makes its row's result undefined.
 
 use crate::program::Reduction;
 use crate::value::{Dims, Grid, Pool, Row, Rows, Vector};
 
 use super::arithmetic::flushed;
 use super::scalar::{maximum, spread};
+use super::square::{SIDE, transposed};
 use crate::simd;
 
 /// Reduces `a` of shape `from` over its last dimension onto `accumulator` of shape `to`.
@@ -28,13 +29,13 @@ pub(crate) fn last(
     simd::widest(
         #[inline(always)]
         || {
-            let rows = full.lanes.chunks_exact(width.max(1)).zip(start.lanes.iter());
-            for (slot, (row, &start)) in out.slots().iter_mut().zip(rows) {
-                *slot = match reduction {
-                    Reduction::AddF if flush => sum(row, f32::from_bits(start), flushed).to_bits(),
-                    Reduction::AddF => sum(row, f32::from_bits(start), |value| value).to_bits(),
-                    Reduction::MaximumF => largest(row, start),
-                };
+            let (lanes, starts, slots) = (&full.lanes[..], &start.lanes[..], out.slots());
+            match reduction {
+                Reduction::AddF if flush => {
+                    rows(lanes, starts, slots, |_| 0, zeroed, |a, b| zeroed(add(a, b)));
+                }
+                Reduction::AddF => rows(lanes, starts, slots, |_| 0, |lane| lane, add),
+                Reduction::MaximumF => rows(lanes, starts, slots, |start| start, |lane| lane, maximum),
             }
         },
     );
@@ -62,33 +63,76 @@ pub(crate) fn last(
     Vector { lanes: Grid::new(*to, out), undefined }
 }
 
-/// The largest of `start` and the row; the order doesn't matter but for which NaN it is.
+/// A denormal's zero.
 #[inline(always)]
-fn largest(row: &[u32], start: u32) -> u32 {
-    let mut parts = [start; 8];
-    let (chunks, rest) = row.as_chunks::<8>();
-    for chunk in chunks {
-        for (part, &lane) in parts.iter_mut().zip(chunk) {
-            *part = maximum(*part, lane);
-        }
-    }
-    parts.iter().chain(rest).fold(start, |best, &lane| maximum(best, lane))
+fn zeroed(lane: u32) -> u32 {
+    flushed(f32::from_bits(lane)).to_bits()
 }
 
-/// `start` plus the row; `rounded` is applied to every operand and result.
 #[inline(always)]
-fn sum(row: &[u32], start: f32, rounded: impl Fn(f32) -> f32) -> f32 {
-    let add = |a, b| rounded(a + b);
-    let mut parts = [0.0f32; 8];
-    let (chunks, rest) = row.as_chunks::<8>();
-    for chunk in chunks {
-        for (part, &lane) in parts.iter_mut().zip(chunk) {
-            *part = add(*part, rounded(f32::from_bits(lane)));
+fn add(a: u32, b: u32) -> u32 {
+    (f32::from_bits(a) + f32::from_bits(b)).to_bits()
+}
+
+/// Each row onto its start. `first` gives what a partial result begins with, `enter` is applied to every operand.
+#[inline(always)]
+fn rows(
+    lanes: &[u32],
+    starts: &[u32],
+    slots: &mut [u32],
+    first: impl Fn(u32) -> u32,
+    enter: impl Fn(u32) -> u32,
+    combine: impl Fn(u32, u32) -> u32,
+) {
+    let width = lanes.len() / starts.len().max(1);
+    let row = |index: usize| (&lanes[index * width..(index + 1) * width], first(starts[index]));
+    // Eight rows side by side; those that are left, one by one.
+    let (blocks, rest) = slots.as_chunks_mut::<SIDE>();
+    let left = blocks.len() * SIDE;
+    for (block, slots) in blocks.iter_mut().enumerate() {
+        // A loop: the compiler doesn't inline what makes an array of a function.
+        let mut square = [[0; SIDE]; SIDE];
+        for (i, line) in square.iter_mut().enumerate() {
+            *line = parts(row(block * SIDE + i), &enter, &combine);
         }
+        for (slot, &start) in slots.iter_mut().zip(&starts[block * SIDE..]) {
+            *slot = enter(start);
+        }
+        let columns = bytemuck::cast(transposed(bytemuck::cast(square)));
+        *slots = fold(columns, *slots, &combine);
     }
-    for (part, &lane) in parts.iter_mut().zip(rest) {
-        *part = add(*part, rounded(f32::from_bits(lane)));
+    for (i, slot) in rest.iter_mut().enumerate() {
+        let columns = parts(row(left + i), &enter, &combine).map(|part| [part]);
+        [*slot] = fold(columns, [enter(starts[left + i])], &combine);
     }
-    let [a, b, c, d, e, f, g, h] = parts;
-    add(add(add(add(a, e), add(c, g)), add(add(b, f), add(d, h))), rounded(start))
+}
+
+/// The partial results of a row, all of which begin with `first`.
+#[inline(always)]
+fn parts(
+    (row, first): (&[u32], u32),
+    enter: impl Fn(u32) -> u32,
+    combine: impl Fn(u32, u32) -> u32,
+) -> [u32; SIDE] {
+    let mut parts = [first; SIDE];
+    let (chunks, rest) = row.as_chunks::<SIDE>();
+    for chunk in chunks {
+        parts.iter_mut().zip(chunk).for_each(|(part, &lane)| *part = combine(*part, enter(lane)));
+    }
+    parts.iter_mut().zip(rest).for_each(|(part, &lane)| *part = combine(*part, enter(lane)));
+    parts
+}
+
+/// The partial results of some rows, and their starts, to one result a row.
+#[inline(always)]
+fn fold<const ROWS: usize>(
+    [a, b, c, d, e, f, g, h]: [[u32; ROWS]; SIDE],
+    starts: [u32; ROWS],
+    combine: impl Fn(u32, u32) -> u32,
+) -> [u32; ROWS] {
+    let both = |mut a: [u32; ROWS], b: [u32; ROWS]| {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a = combine(*a, b));
+        a
+    };
+    both(both(both(both(a, e), both(c, g)), both(both(b, f), both(d, h))), starts)
 }

@@ -6,9 +6,10 @@
 use std::borrow::Cow;
 
 use crate::ops::arithmetic::flushed;
+use crate::ops::square::{SIDE, transposed};
 use crate::value::{Grid, Pool};
 
-use super::kernel::{COLUMNS, Panel, SIDE, transposed};
+use super::kernel::{COLUMNS, Panel};
 
 /// What happens to an operand's lanes on their way in.
 #[derive(Clone, Copy)]
@@ -95,11 +96,8 @@ impl<'a> Operand<'a> {
     #[inline(always)]
     pub(super) fn panel<'b>(&'b self, first: usize, out: &'b mut [f32]) -> Panel<'b> {
         let count = COLUMNS.min(self.lines - first);
-        if self.line_stride == 1 && self.step != 0 && count == COLUMNS {
-            let (chunks, rest) = self.values().as_chunks::<COLUMNS>();
-            if rest.is_empty() && self.step.is_multiple_of(COLUMNS) && first.is_multiple_of(COLUMNS) {
-                return Panel { chunks: &chunks[first / COLUMNS..], step: self.step / COLUMNS };
-            }
+        if self.line_stride == 1 && self.step == COLUMNS && count == COLUMNS {
+            return self.values().as_chunks().0;
         }
         let slots = out.as_chunks_mut::<COLUMNS>().0;
         if self.line_stride == 1 && self.step != 0 && count == COLUMNS {
@@ -117,7 +115,7 @@ impl<'a> Operand<'a> {
                 }
             }
         }
-        Panel { chunks: slots, step: 1 }
+        slots
     }
 
     /// In squares, which stay in registers.
@@ -131,15 +129,31 @@ impl<'a> Operand<'a> {
         let whole = squares.len();
         for half in (0..COLUMNS).step_by(SIDE) {
             let lines: [&[[f32; SIDE]]; SIDE] = std::array::from_fn(|i| lines[half + i].as_chunks().0);
-            for (square, slots) in squares.iter_mut().enumerate() {
-                let rows = std::array::from_fn(|i| lines[i].get(square).copied().unwrap_or_default());
-                for (slots, column) in slots.iter_mut().zip(transposed(rows)) {
-                    slots[half..half + SIDE].copy_from_slice(&column);
+            // All lines at hand: one length, so that no place is checked.
+            if let [a, b, c, d, e, f, g, h] = lines
+                && lines.iter().all(|line| line.len() == whole)
+            {
+                let pairs = a.iter().zip(b).zip(c.iter().zip(d));
+                let others = e.iter().zip(f).zip(g.iter().zip(h));
+                for (slots, (((a, b), (c, d)), ((e, f), (g, h)))) in squares.iter_mut().zip(pairs.zip(others)) {
+                    put(slots, half, [*a, *b, *c, *d, *e, *f, *g, *h]);
+                }
+            } else {
+                for (square, slots) in squares.iter_mut().enumerate() {
+                    put(slots, half, std::array::from_fn(|i| lines[i].get(square).copied().unwrap_or_default()));
                 }
             }
         }
         for (k, slots) in rest.iter_mut().enumerate() {
             *slots = std::array::from_fn(|i| lines[i].get(whole * SIDE + k).copied().unwrap_or_default());
         }
+    }
+}
+
+/// Transposes a square into half of a panel's columns.
+#[inline(always)]
+fn put(slots: &mut [[f32; COLUMNS]; SIDE], half: usize, rows: [[f32; SIDE]; SIDE]) {
+    for (slots, column) in slots.iter_mut().zip(transposed(rows)) {
+        slots[half..half + SIDE].copy_from_slice(&column);
     }
 }

@@ -1,0 +1,292 @@
+//! Which elements of an allocation are undefined: kept by rows, and by elements only where a row mixes them.
+//!
+//! Kernels read and write whole rows nearly always. Softmax statistics fill buffers of 128 lanes with one value a row, and
+//! memory starts out undefined row by row: such rows are kept as the element that they repeat until somebody wants them
+//! otherwise.
+//!
+//! Invariant: `states[i]` says of row i what holds; `each` means something in `Mixed` rows alone, and the allocation's bytes
+//! in all but `Same` rows, of which there are `same`.
+
+use std::ops::Range;
+
+use countersign_dtype::DType;
+
+use crate::value::Row;
+
+use super::codec;
+
+/// What a row repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Element {
+    /// Raw bits, in the low ones.
+    pub(super) raw: u32,
+    pub(super) undefined: bool,
+}
+
+/// Memory that nobody has written to: its bits mean nothing, but are the same in every run.
+const UNWRITTEN: Element = Element { raw: 0, undefined: true };
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// As `each` says: 0 for a defined element, 1 for an undefined one.
+    Mixed,
+    /// Wholly undefined, or wholly defined.
+    Uniform { undefined: bool },
+    /// Repeats an element that isn't written out.
+    Same(Element),
+}
+
+/// The shadow of an allocation.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shadow {
+    /// Elements in a row: the last dimension, or everything where that is short.
+    width: usize,
+    /// Whether rows may be kept as one element.
+    repeats: bool,
+    states: Vec<State>,
+    same: usize,
+    each: Vec<u8>,
+}
+
+/// Rows shorter than this aren't told apart.
+const LEAST_WIDTH: usize = 32;
+
+impl Shadow {
+    /// Of `elements` that nobody has written, in rows of `width`; `reused` is what an earlier run left. The bytes must be zero
+    /// unless the shadow [`Shadow::repeats`].
+    pub(super) fn unwritten(elements: usize, width: usize, dtype: DType, reused: Shadow) -> Shadow {
+        let mut shadow = Shadow::rows(elements, width, reused);
+        shadow.repeats = dtype.bits() >= 8 && shadow.width == width;
+        shadow.forget();
+        shadow
+    }
+
+    /// Of memory that is defined but for some ranges of elements.
+    pub(super) fn of_ranges(elements: usize, width: usize, undefined: &[Range<usize>]) -> Shadow {
+        let mut shadow = Shadow::rows(elements, width, Shadow::default());
+        shadow.states.fill(State::Mixed);
+        shadow.each.fill(0);
+        undefined.iter().for_each(|range| shadow.each[range.clone()].fill(1));
+        shadow
+    }
+
+    fn rows(elements: usize, width: usize, reused: Shadow) -> Shadow {
+        let width = if width < LEAST_WIDTH { elements.max(1) } else { width };
+        let Shadow { mut states, mut each, .. } = reused;
+        states.resize(elements / width, State::Mixed);
+        each.resize(elements, 0);
+        Shadow { width, repeats: false, states, same: 0, each }
+    }
+
+    pub(super) fn repeats(&self) -> bool {
+        self.repeats
+    }
+
+    /// All rows are unwritten from now on.
+    pub(super) fn forget(&mut self) {
+        self.same = if self.repeats { self.states.len() } else { 0 };
+        let state = if self.repeats { State::Same(UNWRITTEN) } else { State::Uniform { undefined: true } };
+        self.states.fill(state);
+    }
+
+    /// Whether some row is kept as an element.
+    pub(super) fn has_repeated(&self) -> bool {
+        self.same != 0
+    }
+
+    /// What the row of an element repeats, if it is kept so.
+    pub(super) fn repeated(&self, at: usize) -> Option<Element> {
+        match self.states[at / self.width] {
+            State::Same(element) => Some(element),
+            State::Mixed | State::Uniform { .. } => None,
+        }
+    }
+
+    /// Keeps the row that begins with an element as one that repeats `element`.
+    pub(super) fn repeat(&mut self, at: usize, element: Element) {
+        let state = &mut self.states[at / self.width];
+        self.same += usize::from(!matches!(state, State::Same(_)));
+        *state = State::Same(element);
+    }
+
+    /// Elements in a row that may be kept as one; 0 where none may.
+    pub(super) fn repeated_width(&self) -> usize {
+        if self.repeats { self.width } else { 0 }
+    }
+
+    /// Writes out the rows of `range` that are kept as an element.
+    pub(super) fn settle(&mut self, range: Range<usize>, dtype: DType, bytes: &mut [u8]) {
+        if self.same == 0 || range.is_empty() {
+            return;
+        }
+        for row in range.start / self.width..range.end.div_ceil(self.width) {
+            self.settle_row(row, dtype, bytes);
+        }
+    }
+
+    fn settle_row(&mut self, row: usize, dtype: DType, bytes: &mut [u8]) {
+        if let State::Same(Element { raw, undefined }) = self.states[row] {
+            codec::fill_row(dtype, bytes, row * self.width, self.width, raw);
+            self.states[row] = State::Uniform { undefined };
+            self.same -= 1;
+        }
+    }
+
+    /// The rows that a run of elements touches, and what of each.
+    fn parts(&self, first: usize, count: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+        let (width, end) = (self.width, first + count);
+        let mut at = first;
+        let mut row = first / width;
+        std::iter::from_fn(move || {
+            let part = (row, at..end.min((row + 1) * width));
+            at = part.1.end;
+            row += 1;
+            (!part.1.is_empty()).then_some(part)
+        })
+    }
+
+    /// The row that a run of elements lies in, if it lies in one.
+    #[inline(always)]
+    fn row_of(&self, first: usize, count: usize) -> Option<usize> {
+        let row = first / self.width;
+        (first + count <= (row + 1) * self.width).then_some(row)
+    }
+
+    /// Whether any of `count` elements from `first` on, `stride` apart, is undefined.
+    #[inline(always)]
+    pub(super) fn any(&self, first: usize, stride: usize, count: usize) -> bool {
+        if stride != 1 {
+            return (0..count).any(|i| self.any(first + i * stride, 1, 1));
+        }
+        match self.row_of(first, count) {
+            Some(row) => self.any_of_row(row, first..first + count),
+            None => self.parts(first, count).any(|(row, part)| self.any_of_row(row, part)),
+        }
+    }
+
+    #[inline(always)]
+    fn any_of_row(&self, row: usize, part: Range<usize>) -> bool {
+        match self.states[row] {
+            State::Mixed => self.each[part].iter().fold(0, |seen, &byte| seen | byte) != 0,
+            State::Uniform { undefined } | State::Same(Element { undefined, .. }) => undefined,
+        }
+    }
+
+    /// Whether all of the elements, at least one, are undefined, or all defined; `None` where some are.
+    #[inline(always)]
+    pub(super) fn uniform(&self, first: usize, count: usize) -> Option<bool> {
+        if let Some(row) = self.row_of(first, count) {
+            return self.uniform_in_row(row, first..first + count);
+        }
+        let mut parts = self.parts(first, count).map(|(row, part)| self.uniform_in_row(row, part));
+        let first = parts.next()??;
+        parts.all(|part| part == Some(first)).then_some(first)
+    }
+
+    #[inline(always)]
+    fn uniform_in_row(&self, row: usize, part: Range<usize>) -> Option<bool> {
+        match self.states[row] {
+            State::Mixed => {
+                let bytes = &self.each[part];
+                let any = bytes.iter().fold(0, |seen, &byte| seen | byte) != 0;
+                let all = any && bytes.iter().fold(1, |seen, &byte| seen & byte) == 1;
+                (any == all).then_some(any)
+            }
+            State::Uniform { undefined } | State::Same(Element { undefined, .. }) => Some(undefined),
+        }
+    }
+
+    /// Copies the shadow from `first` on, a byte an element.
+    pub(super) fn read(&self, first: usize, out: &mut [u8]) {
+        for (row, part) in self.parts(first, out.len()) {
+            let out = &mut out[part.start - first..part.end - first];
+            match self.states[row] {
+                State::Mixed => out.copy_from_slice(&self.each[part]),
+                State::Uniform { undefined } | State::Same(Element { undefined, .. }) => {
+                    out.fill(u8::from(undefined));
+                }
+            }
+        }
+    }
+
+    /// To be called before `count` elements from `first` on are written: marks them, and writes out what is written in part.
+    pub(super) fn write(
+        &mut self,
+        first: usize,
+        count: usize,
+        undefined: Row<'_>,
+        (dtype, bytes): (DType, &mut [u8]),
+    ) {
+        if let (Row::Same(mask), State::Uniform { undefined }) = (undefined, self.states[first / self.width])
+            && undefined == (mask != 0)
+            && self.row_of(first, count).is_some()
+        {
+            return;
+        }
+        for (row, part) in self.parts(first, count) {
+            let masks = match undefined {
+                Row::Same(mask) => Row::Same(mask),
+                Row::Each(masks) => Row::Each(&masks[part.start - first..part.end - first]),
+            };
+            self.write_part(row, part, masks, (dtype, &mut *bytes));
+        }
+    }
+
+    fn write_part(&mut self, row: usize, part: Range<usize>, masks: Row<'_>, bytes: (DType, &mut [u8])) {
+        let masks = match masks {
+            Row::Each(masks) if masks.iter().fold(0, |seen, &mask| seen | mask) == 0 => Row::Same(0),
+            masks => masks,
+        };
+        let whole = part.len() == self.width;
+        match (masks, self.states[row]) {
+            (Row::Same(mask), state) if whole => {
+                self.same -= usize::from(matches!(state, State::Same(_)));
+                self.states[row] = State::Uniform { undefined: mask != 0 };
+                return;
+            }
+            (_, State::Same(_)) => self.settle_row(row, bytes.0, bytes.1),
+            (_, State::Mixed | State::Uniform { .. }) => {}
+        }
+        if let State::Uniform { undefined } = self.states[row] {
+            if let Row::Same(mask) = masks
+                && undefined == (mask != 0)
+            {
+                return;
+            }
+            self.each[row * self.width..(row + 1) * self.width].fill(u8::from(undefined));
+            self.states[row] = State::Mixed;
+        }
+        let each = &mut self.each[part];
+        match masks {
+            Row::Same(mask) => each.fill(u8::from(mask != 0)),
+            Row::Each(masks) => {
+                each.iter_mut().zip(masks).for_each(|(byte, &mask)| *byte = u8::from(mask != 0));
+            }
+        }
+    }
+
+    /// Undefined element ranges, sorted and disjoint.
+    pub(super) fn ranges(&self) -> Vec<Range<usize>> {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        let mut add = |range: Range<usize>| match ranges.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => ranges.push(range),
+        };
+        for (row, part) in self.parts(0, self.each.len()) {
+            match self.states[row] {
+                State::Uniform { undefined: false } | State::Same(Element { undefined: false, .. }) => {}
+                State::Uniform { .. } | State::Same(_) => add(part),
+                State::Mixed => {
+                    let (mut at, bytes) = (part.start, &self.each[part]);
+                    for run in bytes.chunk_by(|a, b| a == b) {
+                        if run[0] != 0 {
+                            add(at..at + run.len());
+                        }
+                        at += run.len();
+                    }
+                }
+            }
+        }
+        ranges
+    }
+}
