@@ -301,7 +301,7 @@ impl<'r> Execution<'r> {
             let trap = Trap::new(FaultClass::OutOfBounds, message);
             return Err(Trap { indices: index, window: true, ..trap }.into());
         };
-        self.memory.allocations[pipelined.buffer as usize].reset();
+        self.memory.allocations[pipelined.buffer as usize].reset(self.policy.sanitizers.definedness);
         if !output {
             self.memory.copy(&outside, &inside);
         }

@@ -86,13 +86,17 @@ impl<'r> Memory<'r> {
         if let Some(vector) = self.load_repeated(view, pool) {
             return Ok(vector);
         }
-        self.allocations[view.allocation as usize].settle(view);
+        let by_rows = self.of(view).is_read_by_rows(view);
+        let allocation = &mut self.allocations[view.allocation as usize];
+        match by_rows {
+            true => allocation.settle_repeated(view),
+            false => allocation.settle(view),
+        }
         let allocation = self.of(view);
         let mut lanes = pool.take(view.dims.len());
-        if view.pack == 1 {
-            codec::read_view(view, allocation.bytes(), lanes.slots());
-        } else {
-            codec::read_packed(view, allocation.dtype, allocation.bytes(), lanes.slots());
+        match by_rows {
+            true => codec::read(view, allocation.dtype, &ByRows(allocation), lanes.slots()),
+            false => codec::read(view, allocation.dtype, allocation.bytes(), lanes.slots()),
         }
         let undefined = self.load_shadow(view, pool);
         Ok(Vector { lanes: Grid::new(view.dims, lanes), undefined })
@@ -226,7 +230,7 @@ impl<'r> Memory<'r> {
                 let (row, tail) = rest.split_at(run);
                 rest = tail;
                 into.mark(offset as usize, run, Row::Same(0));
-                codec::write_row(view.dtype, into.bytes, offset as usize, row);
+                codec::write_row(view.dtype, into.bytes(), offset as usize, row);
             });
             return Ok(());
         }
@@ -250,17 +254,17 @@ impl<'r> Memory<'r> {
                 } else if on.all_on() {
                     into.mark(first, width, undefined);
                     match lanes {
-                        Row::Each(lanes) => codec::write_row(view.dtype, into.bytes, first, lanes),
+                        Row::Each(lanes) => codec::write_row(view.dtype, into.bytes(), first, lanes),
                         Row::Same(lane) => {
                             let raw = codec::raw(view.dtype, lane);
-                            codec::fill_row(view.dtype, into.bytes, first, width, raw);
+                            codec::fill_row(view.dtype, into.bytes(), first, width, raw);
                         }
                     }
                 } else {
                     for i in (0..width).filter(|&i| on.lane(i) != 0) {
                         let raw = codec::raw(view.dtype, lanes.lane(i));
                         into.mark(first + i, 1, Row::Same(undefined.lane(i)));
-                        codec::write_raw(view.dtype, into.bytes, first + i, raw);
+                        codec::write_raw(view.dtype, into.bytes(), first + i, raw);
                     }
                 }
             });
@@ -357,6 +361,20 @@ impl<'r> Memory<'r> {
     }
 }
 
+/// An allocation some of whose rows are lent.
+struct ByRows<'a, 'r>(&'a Allocation<'r>);
+
+impl codec::Source for ByRows<'_, '_> {
+    fn runs(&self, view: &View) -> (usize, usize, usize) {
+        (view.dims.rank() - 1, view.dims.last(), 1)
+    }
+
+    #[inline(always)]
+    fn run<const N: usize>(&self, first: usize, count: usize) -> &[u8] {
+        self.0.row::<N>(first, count)
+    }
+}
+
 /// Stores a value of equal lanes along each row under a mask of such, where the view consists of whole rows.
 fn store_repeated(view: &View, value: &Vector, mask: Option<&Vector>, allocation: &mut Allocation) -> bool {
     let by_rows = |grid: &Grid| grid.dims.last() == 1;
@@ -382,12 +400,8 @@ pub(super) fn get(view: &View, allocation: &Allocation, first: usize) -> (u32, u
     let bits = allocation.dtype.bits();
     for packed in 0..view.pack {
         let at = first + packed * view.pack_stride as usize;
-        let element = allocation.repeated(at).unwrap_or_else(|| Element {
-            raw: codec::read_raw(allocation.dtype, allocation.bytes(), at),
-            undefined: allocation.any_undefined(at, 1, 1),
-        });
-        raw |= element.raw << (packed * bits);
-        if element.undefined {
+        raw |= allocation.raw(at) << (packed * bits);
+        if allocation.any_undefined(at, 1, 1) {
             undefined |= (u32::MAX >> (32 - bits)) << (packed * bits);
         }
     }
@@ -402,7 +416,7 @@ pub(super) fn put(view: &View, allocation: &mut Allocation, first: usize, raw: u
         let at = first + packed * view.pack_stride as usize;
         let part = |word: u32| (word >> (packed * bits)) & (u32::MAX >> (32 - bits));
         into.mark(at, 1, Row::Same(part(undefined)));
-        codec::write_raw(dtype, into.bytes, at, part(raw));
+        codec::write_raw(dtype, into.bytes(), at, part(raw));
     }
 }
 

@@ -13,7 +13,8 @@ use crate::ir::MemorySpace;
 use crate::simd;
 use crate::value::{Dims, Row};
 
-use super::shadow::{Element, Shadow};
+use super::codec;
+use super::shadow::{Contents, Element, Shadow};
 use super::view::View;
 
 /// Memory of one operand, window, output or scratch buffer.
@@ -27,6 +28,8 @@ pub(crate) struct Allocation<'r> {
     pub(crate) dims: Dims,
     bytes: Bytes<'r>,
     defined: Defined<'r>,
+    /// The operand whose rows are borrowed; empty if none are.
+    lender: &'r [u8],
     /// Bytes that each semaphore has received and not yet given; empty for data.
     pub(crate) counts: Vec<i64>,
 }
@@ -42,8 +45,6 @@ enum Defined<'r> {
     Own(Shadow),
     /// All but these element ranges, sorted and disjoint.
     Lent(&'r [Range<usize>]),
-    /// Definedness isn't tracked: all counts as defined.
-    Off,
 }
 
 /// Buffers of an earlier run, to be used again.
@@ -55,8 +56,7 @@ pub(crate) struct Buffers {
 
 /// Bytes to write to, and the shadow, which [`Writable::mark`] keeps.
 pub(super) struct Writable<'a> {
-    pub(super) bytes: &'a mut [u8],
-    dtype: DType,
+    contents: Contents<'a>,
     shadow: Option<&'a mut Shadow>,
 }
 
@@ -64,8 +64,12 @@ impl Writable<'_> {
     /// To be called before `count` elements from `first` on are written.
     pub(super) fn mark(&mut self, first: usize, count: usize, undefined: Row<'_>) {
         if let Some(shadow) = &mut self.shadow {
-            shadow.write(first, count, undefined, (self.dtype, self.bytes));
+            shadow.write(first, count, undefined, &mut self.contents);
         }
+    }
+
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        self.contents.own
     }
 
     /// [`Writable::mark`] with the definedness of as many elements of `from`.
@@ -110,15 +114,12 @@ impl<'r> Allocation<'r> {
     ) -> Allocation<'r> {
         let Buffers { mut bytes, shadow } = buffers;
         bytes.resize(Array::byte_len(dtype, dims.len()), 0);
-        let defined = match tracked {
-            true => Defined::Own(Shadow::unwritten(dims.len(), dims.last(), dtype, shadow)),
-            false => Defined::Off,
-        };
-        if !matches!(&defined, Defined::Own(shadow) if shadow.repeats()) {
+        let shadow = Shadow::unwritten(dims.len(), dims.last(), dtype, tracked, shadow);
+        if !shadow.spares() {
             bytes.fill(0);
         }
-        let (bytes, counts) = (Bytes::Own(bytes), Vec::new());
-        Allocation { label, origin, space, dtype, dims, bytes, defined, counts }
+        let (bytes, defined) = (Bytes::Own(bytes), Defined::Own(shadow));
+        Allocation { label, origin, space, dtype, dims, bytes, defined, lender: &[], counts: Vec::new() }
     }
 
     /// An operand: `undefined` are element ranges that nobody may rely on.
@@ -130,11 +131,11 @@ impl<'r> Allocation<'r> {
         undefined: &'r [Range<usize>],
         tracked: bool,
     ) -> Allocation<'r> {
-        let defined = if tracked { Defined::Lent(undefined) } else { Defined::Off };
+        let defined = Defined::Lent(if tracked { undefined } else { &[] });
         let bytes = Bytes::Lent(&array.bytes);
         let origin = Origin::Operand;
         let (dtype, counts) = (array.dtype, Vec::new());
-        Allocation { label, origin, space, dtype, dims, bytes, defined, counts }
+        Allocation { label, origin, space, dtype, dims, bytes, defined, lender: &[], counts }
     }
 
     /// Semaphores at zero.
@@ -146,7 +147,8 @@ impl<'r> Allocation<'r> {
             dtype: DType::I32,
             dims,
             bytes: Bytes::Lent(&[]),
-            defined: Defined::Off,
+            defined: Defined::Lent(&[]),
+            lender: &[],
             counts: vec![0; dims.len()],
         }
     }
@@ -162,27 +164,85 @@ impl<'r> Allocation<'r> {
         }
     }
 
-    /// Back to undefined memory.
-    pub(crate) fn reset(&mut self) {
+    /// Back to undefined memory, or to zeros where definedness isn't `tracked`.
+    pub(crate) fn reset(&mut self, tracked: bool) {
         if let Defined::Own(shadow) = &mut self.defined {
-            shadow.forget();
+            shadow.forget(tracked);
         }
     }
 
-    /// Writes out the rows that a view touches and that are kept as an element, so that their bytes are what they should.
+    /// Writes out the rows that a view touches and that are lent or kept as an element, so that their bytes are what they should.
     pub(crate) fn settle(&mut self, view: &View) {
         if let (Bytes::Own(bytes), Defined::Own(shadow)) = (&mut self.bytes, &mut self.defined)
-            && shadow.has_repeated()
+            && shadow.has_away()
             && let Some((first, end)) = view.span()
         {
-            shadow.settle(first as usize..end as usize, self.dtype, bytes);
+            let mut contents = Contents { dtype: self.dtype, own: bytes, lender: self.lender };
+            shadow.settle(first as usize..end as usize, &mut contents);
         }
+    }
+
+    /// Writes out the rows of a view that are kept as an element, each row of the view lying in one.
+    pub(super) fn settle_repeated(&mut self, view: &View) {
+        if let (Bytes::Own(bytes), Defined::Own(shadow)) = (&mut self.bytes, &mut self.defined) {
+            let mut contents = Contents { dtype: self.dtype, own: bytes, lender: self.lender };
+            for packed in 0..view.pack {
+                let skip = packed * view.pack_stride as usize;
+                view.rows(|offset| shadow.settle_repeated(offset as usize + skip, &mut contents));
+            }
+        }
+    }
+
+    /// Whether a view's elements may be read by [`Allocation::row`] while rows are lent: there are some, and none of its rows
+    /// reaches from one into the next.
+    pub(super) fn is_read_by_rows(&self, view: &View) -> bool {
+        match &self.defined {
+            Defined::Own(shadow) => {
+                !self.lender.is_empty() && shadow.has_away() && view.is_within_rows(shadow.spare_width())
+            }
+            Defined::Lent(_) => false,
+        }
+    }
+
+    /// `count` elements of `N` bytes within a row that isn't kept as one element.
+    #[inline(always)]
+    pub(super) fn row<const N: usize>(&self, first: usize, count: usize) -> &[u8] {
+        let (bytes, first) = match &self.defined {
+            Defined::Own(shadow) => match shadow.lent(first) {
+                Some(at) => (self.lender, at),
+                None => (self.bytes(), first),
+            },
+            Defined::Lent(_) => (self.bytes(), first),
+        };
+        &bytes[N * first..N * (first + count)]
+    }
+
+    /// Borrows `count` elements of an operand from `at` on, in place of the rows from `to` on; `false` if that can't be, and
+    /// then all of them must be copied.
+    pub(super) fn borrow(&mut self, to: usize, count: usize, from: &Allocation<'r>, at: usize) -> bool {
+        let (&Bytes::Lent(lender), Defined::Own(shadow)) = (&from.bytes, &mut self.defined) else { return false };
+        let width = shadow.spare_width();
+        let whole = width != 0 && to.is_multiple_of(width) && count.is_multiple_of(width);
+        let known = self.lender.is_empty() || std::ptr::eq(self.lender, lender);
+        let (Ok(_), true) = (u32::try_from(at + count), whole && known && from.dtype == self.dtype) else {
+            return false;
+        };
+        self.lender = lender;
+        let all = from.uniformly_undefined(at, count);
+        for skip in (0..count).step_by(width) {
+            let undefined = all.or_else(|| from.uniformly_undefined(at + skip, width));
+            match undefined {
+                Some(undefined) => shadow.lend(to + skip, (at + skip) as u32, undefined),
+                None => return false,
+            }
+        }
+        true
     }
 
     /// What the rows of a view repeat, if it consists of whole rows that are each kept as an element.
     pub(super) fn repeated_rows(&self, view: &View, mut f: impl FnMut(Element)) -> bool {
         let Defined::Own(shadow) = &self.defined else { return false };
-        let width = shadow.repeated_width();
+        let width = shadow.spare_width();
         if width == 0 || !view.is_of_rows(width) {
             return false;
         }
@@ -198,9 +258,9 @@ impl<'r> Allocation<'r> {
     pub(super) fn may_repeat(&self, view: &View) -> bool {
         match &self.defined {
             Defined::Own(shadow) => {
-                shadow.has_repeated() && shadow.repeated(view.offset as usize).is_some()
+                shadow.has_away() && shadow.repeated(view.offset as usize).is_some()
             }
-            Defined::Lent(_) | Defined::Off => false,
+            Defined::Lent(_) => false,
         }
     }
 
@@ -208,7 +268,7 @@ impl<'r> Allocation<'r> {
     /// unless the view consists of whole rows.
     pub(super) fn repeat_rows(&mut self, view: &View, mut f: impl FnMut() -> Option<Element>) -> bool {
         let Defined::Own(shadow) = &mut self.defined else { return false };
-        let width = shadow.repeated_width();
+        let width = shadow.spare_width();
         if width == 0 || !view.is_of_rows(width) {
             return false;
         }
@@ -220,15 +280,27 @@ impl<'r> Allocation<'r> {
         true
     }
 
-    /// What the row of an element repeats, if it is kept so: its bytes mean nothing then.
+    /// What the row of an element repeats, if it is kept so.
     pub(super) fn repeated(&self, at: usize) -> Option<Element> {
         match &self.defined {
-            Defined::Own(shadow) if shadow.has_repeated() => shadow.repeated(at),
-            Defined::Own(_) | Defined::Lent(_) | Defined::Off => None,
+            Defined::Own(shadow) if shadow.has_away() => shadow.repeated(at),
+            Defined::Own(_) | Defined::Lent(_) => None,
         }
     }
 
-    /// Bytes; those of rows that are kept as an element mean nothing.
+    /// An element's raw bits.
+    pub(super) fn raw(&self, at: usize) -> u32 {
+        match &self.defined {
+            Defined::Own(shadow) if shadow.has_away() => match (shadow.repeated(at), shadow.lent(at)) {
+                (Some(element), _) => element.raw,
+                (None, Some(at)) => codec::read_raw(self.dtype, self.lender, at),
+                (None, None) => codec::read_raw(self.dtype, self.bytes(), at),
+            },
+            Defined::Own(_) | Defined::Lent(_) => codec::read_raw(self.dtype, self.bytes(), at),
+        }
+    }
+
+    /// Bytes; those of rows that are lent or kept as an element mean nothing.
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Own(bytes) => bytes,
@@ -250,21 +322,20 @@ impl<'r> Allocation<'r> {
         };
         let shadow = match &mut self.defined {
             Defined::Own(shadow) => Some(shadow),
-            Defined::Lent(_) | Defined::Off => None,
+            Defined::Lent(_) => None,
         };
-        Writable { bytes, dtype: self.dtype, shadow }
+        Writable { contents: Contents { dtype: self.dtype, own: bytes, lender: self.lender }, shadow }
     }
 
     /// Whether nothing is undefined, as far as that is known without looking.
     pub(crate) fn is_defined(&self) -> bool {
-        matches!(self.defined, Defined::Off | Defined::Lent([]))
+        matches!(self.defined, Defined::Lent([]))
     }
 
     /// Whether any of `count` elements from `first` on, `stride` apart, is undefined.
     #[inline(always)]
     pub(crate) fn any_undefined(&self, first: usize, stride: usize, count: usize) -> bool {
         match &self.defined {
-            Defined::Off => false,
             Defined::Own(shadow) => shadow.any(first, stride, count),
             Defined::Lent([]) => false,
             Defined::Lent(ranges) if stride == 1 => {
@@ -282,7 +353,6 @@ impl<'r> Allocation<'r> {
     #[inline(always)]
     pub(crate) fn uniformly_undefined(&self, first: usize, count: usize) -> Option<bool> {
         match &self.defined {
-            Defined::Off => Some(false),
             Defined::Own(shadow) => shadow.uniform(first, count),
             Defined::Lent(ranges) => {
                 let next = ranges.partition_point(|range| range.end <= first);
@@ -325,7 +395,6 @@ impl<'r> Allocation<'r> {
                     out[range.start.max(first) - first..range.end.min(end) - first].fill(1);
                 }
             }
-            Defined::Off => out.fill(0),
         }
     }
 
@@ -338,12 +407,12 @@ impl<'r> Allocation<'r> {
         let mut output = (bytes, Vec::new(), Buffers::default());
         match &mut self.defined {
             Defined::Own(shadow) => {
-                shadow.settle(0..self.dims.len(), self.dtype, &mut output.0);
+                let mut contents = Contents { dtype: self.dtype, own: &mut output.0, lender: self.lender };
+                shadow.settle(0..self.dims.len(), &mut contents);
                 output.1 = shadow.ranges();
                 output.2.shadow = std::mem::take(shadow);
             }
             Defined::Lent(ranges) => output.1 = ranges.to_vec(),
-            Defined::Off => {}
         }
         output
     }
@@ -353,7 +422,7 @@ impl<'r> Allocation<'r> {
         let Bytes::Own(bytes) = self.bytes else { return Buffers::default() };
         let shadow = match self.defined {
             Defined::Own(shadow) => shadow,
-            Defined::Lent(_) | Defined::Off => Shadow::default(),
+            Defined::Lent(_) => Shadow::default(),
         };
         Buffers { bytes, shadow }
     }

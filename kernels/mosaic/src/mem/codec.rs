@@ -23,54 +23,73 @@ static BYTES: LazyLock<Bytes> = LazyLock::new(|| Bytes {
     e5m2: std::array::from_fn(|raw| dtype::f8e5m2_bits_to_f32(raw as u8).to_bits()),
 });
 
-/// Reads the elements of a view that packs nothing, in row-major order.
-pub(crate) fn read_view(view: &View, bytes: &[u8], out: &mut [u32]) {
+/// Where the elements of a view are read from.
+pub(crate) trait Source {
+    /// The view as runs of elements ([`View::runs`]) that each lie in one piece here.
+    fn runs(&self, view: &View) -> (usize, usize, usize);
+
+    /// `count` elements of `N` bytes.
+    fn run<const N: usize>(&self, first: usize, count: usize) -> &[u8];
+}
+
+impl Source for [u8] {
+    fn runs(&self, view: &View) -> (usize, usize, usize) {
+        view.runs()
+    }
+
+    #[inline(always)]
+    fn run<const N: usize>(&self, first: usize, count: usize) -> &[u8] {
+        &self[N * first..N * (first + count)]
+    }
+}
+
+/// Reads the elements of a view in row-major order; `element` is the type of what it packs.
+pub(crate) fn read<S: Source + ?Sized>(view: &View, element: DType, source: &S, out: &mut [u32]) {
     simd::widest(
         #[inline(always)]
-        || read_elements(view, bytes, out),
+        || match view.pack {
+            1 => read_elements(view, source, out),
+            _ => read_packed(view, element, source, out),
+        },
     );
 }
 
 #[inline(always)]
-fn read_elements(view: &View, bytes: &[u8], out: &mut [u32]) {
+fn read_elements<S: Source + ?Sized>(view: &View, source: &S, out: &mut [u32]) {
     match view.dtype {
-        DType::F32 | DType::I32 => rows::<4>(view, bytes, out, u32::from_le_bytes),
-        DType::Bf16 => rows::<2>(view, bytes, out, |raw| u32::from(u16::from_le_bytes(raw)) << 16),
+        DType::F32 | DType::I32 => rows::<4, S>(view, source, out, u32::from_le_bytes),
+        DType::Bf16 => rows::<2, S>(view, source, out, |raw| u32::from(u16::from_le_bytes(raw)) << 16),
         DType::F16 => {
-            rows::<2>(view, bytes, out, |raw| dtype::f16_bits_to_f32(u16::from_le_bytes(raw)).to_bits())
+            rows::<2, S>(view, source, out, |raw| dtype::f16_bits_to_f32(u16::from_le_bytes(raw)).to_bits())
         }
-        DType::I16 => rows::<2>(view, bytes, out, |raw| i16::from_le_bytes(raw) as i32 as u32),
-        DType::I8 => rows::<1>(view, bytes, out, |[raw]| raw as i8 as i32 as u32),
-        DType::I1 => rows::<1>(view, bytes, out, |[raw]| u32::from(raw & 1)),
+        DType::I16 => rows::<2, S>(view, source, out, |raw| i16::from_le_bytes(raw) as i32 as u32),
+        DType::I8 => rows::<1, S>(view, source, out, |[raw]| raw as i8 as i32 as u32),
+        DType::I1 => rows::<1, S>(view, source, out, |[raw]| u32::from(raw & 1)),
         DType::F8E4M3FN => {
             let table = &BYTES.e4m3fn;
-            rows::<1>(view, bytes, out, |[raw]| table[usize::from(raw)]);
+            rows::<1, S>(view, source, out, |[raw]| table[usize::from(raw)]);
         }
         DType::F8E5M2 => {
             let table = &BYTES.e5m2;
-            rows::<1>(view, bytes, out, |[raw]| table[usize::from(raw)]);
+            rows::<1, S>(view, source, out, |[raw]| table[usize::from(raw)]);
         }
-        DType::I4 => nibbles(view, bytes, out, |nibble| (((nibble << 28) as i32) >> 28) as u32),
+        DType::I4 => nibbles(view, source, out, |lane, nibble| *lane = (((nibble << 28) as i32) >> 28) as u32),
     }
 }
 
-/// Reads the words of a view that packs several elements of type `element` into each, low bits first.
-pub(crate) fn read_packed(view: &View, element: DType, bytes: &[u8], out: &mut [u32]) {
+/// Words that pack several elements each, low bits first.
+#[inline(always)]
+fn read_packed<S: Source + ?Sized>(view: &View, element: DType, source: &S, out: &mut [u32]) {
     out.fill(0);
     for packed in 0..view.pack {
         let part = View { offset: view.offset + packed as i64 * view.pack_stride, ..view.clone() };
         let shift = packed * element.bits();
         match element.bits() {
-            16 => or_rows::<2>(&part, bytes, out, |raw| u32::from(u16::from_le_bytes(raw)) << shift),
-            8 => or_rows::<1>(&part, bytes, out, |[raw]| u32::from(raw) << shift),
-            4 => {
-                let mut lanes = out.iter_mut();
-                each(&part, |at| {
-                    if let Some(lane) = lanes.next() {
-                        *lane |= nibble(bytes, at) << shift;
-                    }
-                });
-            }
+            16 => gather::<2, S>(&part, source, out, |lane, raw| {
+                *lane |= u32::from(u16::from_le_bytes(raw)) << shift;
+            }),
+            8 => gather::<1, S>(&part, source, out, |lane, [raw]| *lane |= u32::from(raw) << shift),
+            4 => nibbles(&part, source, out, |lane, nibble| *lane |= nibble << shift),
             _ => {}
         }
     }
@@ -80,48 +99,48 @@ fn nibble(bytes: &[u8], at: usize) -> u32 {
     u32::from(bytes[at / 2] >> (4 * (at % 2)) & 0xF)
 }
 
-fn nibbles(view: &View, bytes: &[u8], out: &mut [u32], f: impl Fn(u32) -> u32) {
+fn nibbles<S: Source + ?Sized>(view: &View, source: &S, out: &mut [u32], f: impl Fn(&mut u32, u32)) {
+    let (outer, run, stride) = source.runs(view);
     let mut lanes = out.iter_mut();
-    each(view, |at| {
-        if let Some(lane) = lanes.next() {
-            *lane = f(nibble(bytes, at));
+    view.outer(outer, |offset| {
+        for (i, lane) in (0..run).zip(&mut lanes) {
+            let at = offset as usize + i * stride;
+            f(lane, nibble(source.run::<1>(at / 2, 1), at % 2));
         }
     });
 }
 
-/// Every element's place, in row-major order.
-fn each(view: &View, mut f: impl FnMut(usize)) {
-    let (outer, run, stride) = view.runs();
-    view.outer(outer, |offset| (0..run).for_each(|i| f(offset as usize + i * stride)));
+#[inline(always)]
+fn rows<const N: usize, S: Source + ?Sized>(
+    view: &View,
+    source: &S,
+    out: &mut [u32],
+    f: impl Fn([u8; N]) -> u32,
+) {
+    gather::<N, S>(view, source, out, |lane, raw| *lane = f(raw));
 }
 
 #[inline(always)]
-fn rows<const N: usize>(view: &View, bytes: &[u8], out: &mut [u32], f: impl Fn([u8; N]) -> u32) {
-    gather(view, bytes, out, |lane, raw| *lane = f(raw));
-}
-
-#[inline(always)]
-fn or_rows<const N: usize>(view: &View, bytes: &[u8], out: &mut [u32], f: impl Fn([u8; N]) -> u32) {
-    gather(view, bytes, out, |lane, raw| *lane |= f(raw));
-}
-
-#[inline(always)]
-fn gather<const N: usize>(view: &View, bytes: &[u8], out: &mut [u32], f: impl Fn(&mut u32, [u8; N])) {
-    let (outer, run, stride) = view.runs();
+fn gather<const N: usize, S: Source + ?Sized>(
+    view: &View,
+    source: &S,
+    out: &mut [u32],
+    f: impl Fn(&mut u32, [u8; N]),
+) {
+    let (outer, run, stride) = source.runs(view);
     let mut rest = out;
     view.outer(outer, |offset| {
         let offset = offset as usize;
         let (row, tail) = std::mem::take(&mut rest).split_at_mut(run);
         rest = tail;
         if stride == 1 {
-            let (source, _) = bytes[N * offset..N * (offset + run)].as_chunks::<N>();
-            for (lane, raw) in row.iter_mut().zip(source) {
+            let (elements, _) = source.run::<N>(offset, run).as_chunks::<N>();
+            for (lane, raw) in row.iter_mut().zip(elements) {
                 f(lane, *raw);
             }
         } else {
             for (i, lane) in row.iter_mut().enumerate() {
-                let at = N * (offset + i * stride);
-                if let Some(raw) = bytes[at..].first_chunk::<N>() {
+                if let Some(raw) = source.run::<N>(offset + i * stride, 1).first_chunk::<N>() {
                     f(lane, *raw);
                 }
             }

@@ -217,7 +217,7 @@ impl Memory<'_> {
     }
 }
 
-fn move_elements(from: &Allocation, source: &View, into: &mut Allocation, target: &View) {
+fn move_elements<'r>(from: &Allocation<'r>, source: &View, into: &mut Allocation<'r>, target: &View) {
     let bits = into.dtype.bits();
     let ((outer, run, stride), (outer_to, run_to, stride_to)) = (source.runs(), target.runs());
     let (outer, run) = if outer >= outer_to { (outer, run) } else { (outer_to, run_to) };
@@ -228,12 +228,15 @@ fn move_elements(from: &Allocation, source: &View, into: &mut Allocation, target
         source.outer_pair(target, outer, |at, to| in_bytes = in_bytes && whole_bytes(at) && whole_bytes(to));
     }
     if in_bytes {
-        let mut into = into.writable();
         source.outer_pair(target, outer, |at, to| {
             let (at, to) = (at as usize, to as usize);
+            if into.borrow(to, run, from, at) {
+                return;
+            }
+            let mut into = into.writable();
             let (first, first_to, len) = (at * bits / 8, to * bits / 8, run * bits / 8);
             into.mark_like(to, run, from, at);
-            into.bytes[first_to..first_to + len].copy_from_slice(&from.bytes()[first..first + len]);
+            into.bytes()[first_to..first_to + len].copy_from_slice(&from.bytes()[first..first + len]);
         });
         return;
     }

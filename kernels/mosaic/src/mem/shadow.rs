@@ -1,11 +1,12 @@
-//! Which elements of an allocation are undefined: kept by rows, and by elements only where a row mixes them.
+//! What is known of an allocation by rows: which elements are undefined, and where its values are.
 //!
-//! Kernels read and write whole rows nearly always. Softmax statistics fill buffers of 128 lanes with one value a row, and
-//! memory starts out undefined row by row: such rows are kept as the element that they repeat until somebody wants them
-//! otherwise.
+//! Kernels read and write whole rows nearly always, so definedness is kept by rows, and by elements only where a row mixes.
+//! Softmax statistics fill buffers of 128 lanes with one value a row, and memory starts out undefined row by row: such rows
+//! are kept as the element that they repeat. A copy from an operand, whose bytes don't change, borrows the operand's rows. In
+//! both cases bytes are written only when somebody wants them otherwise.
 //!
 //! Invariant: `states[i]` says of row i what holds; `each` means something in `Mixed` rows alone, and the allocation's bytes
-//! in all but `Same` rows, of which there are `same`.
+//! in all but `Same` and `Lent` rows, of which there are `away`. All lent rows are of one lender.
 
 use std::ops::Range;
 
@@ -23,9 +24,6 @@ pub(super) struct Element {
     pub(super) undefined: bool,
 }
 
-/// Memory that nobody has written to: its bits mean nothing, but are the same in every run.
-const UNWRITTEN: Element = Element { raw: 0, undefined: true };
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// As `each` says: 0 for a defined element, 1 for an undefined one.
@@ -34,6 +32,16 @@ enum State {
     Uniform { undefined: bool },
     /// Repeats an element that isn't written out.
     Same(Element),
+    /// The lender's elements from `at` on, not copied.
+    Lent { at: u32, undefined: bool },
+}
+
+/// The bytes of an allocation, and of the operand that it borrows from.
+#[derive(Debug)]
+pub(super) struct Contents<'a> {
+    pub(super) dtype: DType,
+    pub(super) own: &'a mut [u8],
+    pub(super) lender: &'a [u8],
 }
 
 /// The shadow of an allocation.
@@ -41,10 +49,10 @@ enum State {
 pub(super) struct Shadow {
     /// Elements in a row: the last dimension, or everything where that is short.
     width: usize,
-    /// Whether rows may be kept as one element.
-    repeats: bool,
+    /// Whether rows may be kept as one element, or be lent.
+    spares: bool,
     states: Vec<State>,
-    same: usize,
+    away: usize,
     each: Vec<u8>,
 }
 
@@ -53,11 +61,11 @@ const LEAST_WIDTH: usize = 32;
 
 impl Shadow {
     /// Of `elements` that nobody has written, in rows of `width`; `reused` is what an earlier run left. The bytes must be zero
-    /// unless the shadow [`Shadow::repeats`].
-    pub(super) fn unwritten(elements: usize, width: usize, dtype: DType, reused: Shadow) -> Shadow {
+    /// unless the shadow [`Shadow::spares`] them.
+    pub(super) fn unwritten(elements: usize, width: usize, dtype: DType, undefined: bool, reused: Shadow) -> Shadow {
         let mut shadow = Shadow::rows(elements, width, reused);
-        shadow.repeats = dtype.bits() >= 8 && shadow.width == width;
-        shadow.forget();
+        shadow.spares = dtype.bits() >= 8 && shadow.width == width;
+        shadow.forget(undefined);
         shadow
     }
 
@@ -75,61 +83,103 @@ impl Shadow {
         let Shadow { mut states, mut each, .. } = reused;
         states.resize(elements / width, State::Mixed);
         each.resize(elements, 0);
-        Shadow { width, repeats: false, states, same: 0, each }
+        Shadow { width, spares: false, states, away: 0, each }
     }
 
-    pub(super) fn repeats(&self) -> bool {
-        self.repeats
+    /// Whether rows may be kept without bytes.
+    pub(super) fn spares(&self) -> bool {
+        self.spares
     }
 
     /// All rows are unwritten from now on.
-    pub(super) fn forget(&mut self) {
-        self.same = if self.repeats { self.states.len() } else { 0 };
-        let state = if self.repeats { State::Same(UNWRITTEN) } else { State::Uniform { undefined: true } };
+    pub(super) fn forget(&mut self, undefined: bool) {
+        self.away = if self.spares { self.states.len() } else { 0 };
+        // The bits of unwritten memory mean nothing, but are the same in every run.
+        let state = match self.spares {
+            true => State::Same(Element { raw: 0, undefined }),
+            false => State::Uniform { undefined },
+        };
         self.states.fill(state);
     }
 
-    /// Whether some row is kept as an element.
-    pub(super) fn has_repeated(&self) -> bool {
-        self.same != 0
+    /// Whether some row's bytes mean nothing.
+    pub(super) fn has_away(&self) -> bool {
+        self.away != 0
     }
 
     /// What the row of an element repeats, if it is kept so.
     pub(super) fn repeated(&self, at: usize) -> Option<Element> {
         match self.states[at / self.width] {
             State::Same(element) => Some(element),
-            State::Mixed | State::Uniform { .. } => None,
+            State::Mixed | State::Uniform { .. } | State::Lent { .. } => None,
+        }
+    }
+
+    /// Which of the lender's elements stands for an element, if its row is lent.
+    #[inline(always)]
+    pub(super) fn lent(&self, at: usize) -> Option<usize> {
+        let row = at / self.width;
+        match self.states[row] {
+            State::Lent { at: first, .. } => Some(first as usize + at - row * self.width),
+            State::Mixed | State::Uniform { .. } | State::Same(_) => None,
         }
     }
 
     /// Keeps the row that begins with an element as one that repeats `element`.
     pub(super) fn repeat(&mut self, at: usize, element: Element) {
-        let state = &mut self.states[at / self.width];
-        self.same += usize::from(!matches!(state, State::Same(_)));
-        *state = State::Same(element);
+        self.put(at / self.width, State::Same(element));
     }
 
-    /// Elements in a row that may be kept as one; 0 where none may.
-    pub(super) fn repeated_width(&self) -> usize {
-        if self.repeats { self.width } else { 0 }
+    /// Lets the row that begins with an element be the lender's from `from` on.
+    pub(super) fn lend(&mut self, at: usize, from: u32, undefined: bool) {
+        self.put(at / self.width, State::Lent { at: from, undefined });
     }
 
-    /// Writes out the rows of `range` that are kept as an element.
-    pub(super) fn settle(&mut self, range: Range<usize>, dtype: DType, bytes: &mut [u8]) {
-        if self.same == 0 || range.is_empty() {
+    fn put(&mut self, row: usize, state: State) {
+        let away = |state: &State| usize::from(matches!(state, State::Same(_) | State::Lent { .. }));
+        self.away = self.away + away(&state) - away(&self.states[row]);
+        self.states[row] = state;
+    }
+
+    /// Elements in a row that may be kept without bytes; 0 where none may.
+    pub(super) fn spare_width(&self) -> usize {
+        if self.spares { self.width } else { 0 }
+    }
+
+    /// Writes out the rows of `range`.
+    pub(super) fn settle(&mut self, range: Range<usize>, contents: &mut Contents<'_>) {
+        if self.away == 0 || range.is_empty() {
             return;
         }
         for row in range.start / self.width..range.end.div_ceil(self.width) {
-            self.settle_row(row, dtype, bytes);
+            self.settle_row(row, contents);
         }
     }
 
-    fn settle_row(&mut self, row: usize, dtype: DType, bytes: &mut [u8]) {
-        if let State::Same(Element { raw, undefined }) = self.states[row] {
-            codec::fill_row(dtype, bytes, row * self.width, self.width, raw);
-            self.states[row] = State::Uniform { undefined };
-            self.same -= 1;
+    /// Writes out an element's row unless it is lent.
+    #[inline(always)]
+    pub(super) fn settle_repeated(&mut self, at: usize, contents: &mut Contents<'_>) {
+        let row = at / self.width;
+        if matches!(self.states[row], State::Same(_)) {
+            self.settle_row(row, contents);
         }
+    }
+
+    fn settle_row(&mut self, row: usize, Contents { dtype, own, lender }: &mut Contents<'_>) {
+        let undefined = match self.states[row] {
+            State::Same(Element { raw, undefined }) => {
+                codec::fill_row(*dtype, own, row * self.width, self.width, raw);
+                undefined
+            }
+            State::Lent { at, undefined } => {
+                let size = dtype.bits() / 8;
+                let (to, from, len) = (row * self.width * size, at as usize * size, self.width * size);
+                own[to..to + len].copy_from_slice(&lender[from..from + len]);
+                undefined
+            }
+            State::Mixed | State::Uniform { .. } => return,
+        };
+        self.put(row, State::Uniform { undefined });
     }
 
     /// The rows that a run of elements touches, and what of each.
@@ -168,7 +218,9 @@ impl Shadow {
     fn any_of_row(&self, row: usize, part: Range<usize>) -> bool {
         match self.states[row] {
             State::Mixed => self.each[part].iter().fold(0, |seen, &byte| seen | byte) != 0,
-            State::Uniform { undefined } | State::Same(Element { undefined, .. }) => undefined,
+            State::Uniform { undefined }
+            | State::Same(Element { undefined, .. })
+            | State::Lent { undefined, .. } => undefined,
         }
     }
 
@@ -192,7 +244,9 @@ impl Shadow {
                 let all = any && bytes.iter().fold(1, |seen, &byte| seen & byte) == 1;
                 (any == all).then_some(any)
             }
-            State::Uniform { undefined } | State::Same(Element { undefined, .. }) => Some(undefined),
+            State::Uniform { undefined }
+            | State::Same(Element { undefined, .. })
+            | State::Lent { undefined, .. } => Some(undefined),
         }
     }
 
@@ -202,7 +256,9 @@ impl Shadow {
             let out = &mut out[part.start - first..part.end - first];
             match self.states[row] {
                 State::Mixed => out.copy_from_slice(&self.each[part]),
-                State::Uniform { undefined } | State::Same(Element { undefined, .. }) => {
+                State::Uniform { undefined }
+            | State::Same(Element { undefined, .. })
+            | State::Lent { undefined, .. } => {
                     out.fill(u8::from(undefined));
                 }
             }
@@ -215,7 +271,7 @@ impl Shadow {
         first: usize,
         count: usize,
         undefined: Row<'_>,
-        (dtype, bytes): (DType, &mut [u8]),
+        contents: &mut Contents<'_>,
     ) {
         if let (Row::Same(mask), State::Uniform { undefined }) = (undefined, self.states[first / self.width])
             && undefined == (mask != 0)
@@ -228,25 +284,21 @@ impl Shadow {
                 Row::Same(mask) => Row::Same(mask),
                 Row::Each(masks) => Row::Each(&masks[part.start - first..part.end - first]),
             };
-            self.write_part(row, part, masks, (dtype, &mut *bytes));
+            self.write_part(row, part, masks, contents);
         }
     }
 
-    fn write_part(&mut self, row: usize, part: Range<usize>, masks: Row<'_>, bytes: (DType, &mut [u8])) {
+    fn write_part(&mut self, row: usize, part: Range<usize>, masks: Row<'_>, contents: &mut Contents<'_>) {
         let masks = match masks {
             Row::Each(masks) if masks.iter().fold(0, |seen, &mask| seen | mask) == 0 => Row::Same(0),
             masks => masks,
         };
         let whole = part.len() == self.width;
-        match (masks, self.states[row]) {
-            (Row::Same(mask), state) if whole => {
-                self.same -= usize::from(matches!(state, State::Same(_)));
-                self.states[row] = State::Uniform { undefined: mask != 0 };
-                return;
-            }
-            (_, State::Same(_)) => self.settle_row(row, bytes.0, bytes.1),
-            (_, State::Mixed | State::Uniform { .. }) => {}
+        if let (Row::Same(mask), true) = (masks, whole) {
+            self.put(row, State::Uniform { undefined: mask != 0 });
+            return;
         }
+        self.settle_row(row, contents);
         if let State::Uniform { undefined } = self.states[row] {
             if let Row::Same(mask) = masks
                 && undefined == (mask != 0)
@@ -274,8 +326,13 @@ impl Shadow {
         };
         for (row, part) in self.parts(0, self.each.len()) {
             match self.states[row] {
-                State::Uniform { undefined: false } | State::Same(Element { undefined: false, .. }) => {}
-                State::Uniform { .. } | State::Same(_) => add(part),
+                State::Uniform { undefined }
+                | State::Same(Element { undefined, .. })
+                | State::Lent { undefined, .. } => {
+                    if undefined {
+                        add(part);
+                    }
+                }
                 State::Mixed => {
                     let (mut at, bytes) = (part.start, &self.each[part]);
                     for run in bytes.chunk_by(|a, b| a == b) {

@@ -191,6 +191,18 @@ impl View {
             && aligned(self.offset)
     }
 
+    /// Whether each row of the view lies within a row of an allocation whose rows have `width` elements.
+    pub(super) fn is_within_rows(&self, width: usize) -> bool {
+        let outer = self.dims.rank().saturating_sub(1);
+        let aligned = |place: i64| place % width as i64 == 0;
+        width != 0
+            && self.dims.rank() != 0
+            && self.last_stride() == 1
+            && self.offset as usize % width + self.dims.last() <= width
+            && (0..outer).all(|dim| self.dims.get(dim) == 1 || aligned(self.strides[dim]))
+            && (self.pack == 1 || aligned(self.pack_stride))
+    }
+
     /// Stride of the last dimension; 1 for rank 0.
     pub(crate) fn last_stride(&self) -> i64 {
         match self.dims.rank() {
