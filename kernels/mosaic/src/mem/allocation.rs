@@ -74,9 +74,6 @@ impl Writable<'_> {
 
     /// [`Writable::mark`] with the definedness of as many elements of `from`.
     pub(super) fn mark_like(&mut self, first: usize, count: usize, from: &Allocation<'_>, at: usize) {
-        if self.shadow.is_none() {
-            return;
-        }
         match from.uniformly_undefined(at, count) {
             Some(undefined) => self.mark(first, count, Row::Same(u32::from(undefined))),
             None => {
@@ -220,7 +217,9 @@ impl<'r> Allocation<'r> {
     /// Borrows `count` elements of an operand from `at` on, in place of the rows from `to` on; `false` if that can't be, and
     /// then all of them must be copied.
     pub(super) fn borrow(&mut self, to: usize, count: usize, from: &Allocation<'r>, at: usize) -> bool {
-        let (&Bytes::Lent(lender), Defined::Own(shadow)) = (&from.bytes, &mut self.defined) else { return false };
+        let (&Bytes::Lent(lender), Defined::Own(shadow)) = (&from.bytes, &mut self.defined) else {
+            return false;
+        };
         let width = shadow.spare_width();
         let whole = width != 0 && to.is_multiple_of(width) && count.is_multiple_of(width);
         let known = self.lender.is_empty() || std::ptr::eq(self.lender, lender);
@@ -257,9 +256,7 @@ impl<'r> Allocation<'r> {
     /// Whether [`Allocation::repeated_rows`] may have something to say of a view that isn't empty.
     pub(super) fn may_repeat(&self, view: &View) -> bool {
         match &self.defined {
-            Defined::Own(shadow) => {
-                shadow.has_away() && shadow.repeated(view.offset as usize).is_some()
-            }
+            Defined::Own(shadow) => shadow.has_away() && shadow.repeated(view.offset as usize).is_some(),
             Defined::Lent(_) => false,
         }
     }
@@ -278,14 +275,6 @@ impl<'r> Allocation<'r> {
             }
         });
         true
-    }
-
-    /// What the row of an element repeats, if it is kept so.
-    pub(super) fn repeated(&self, at: usize) -> Option<Element> {
-        match &self.defined {
-            Defined::Own(shadow) if shadow.has_away() => shadow.repeated(at),
-            Defined::Own(_) | Defined::Lent(_) => None,
-        }
     }
 
     /// An element's raw bits.

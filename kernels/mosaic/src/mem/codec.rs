@@ -73,7 +73,9 @@ fn read_elements<S: Source + ?Sized>(view: &View, source: &S, out: &mut [u32]) {
             let table = &BYTES.e5m2;
             rows::<1, S>(view, source, out, |[raw]| table[usize::from(raw)]);
         }
-        DType::I4 => nibbles(view, source, out, |lane, nibble| *lane = (((nibble << 28) as i32) >> 28) as u32),
+        DType::I4 => {
+            nibbles(view, source, out, |lane, nibble| *lane = (((nibble << 28) as i32) >> 28) as u32)
+        }
     }
 }
 

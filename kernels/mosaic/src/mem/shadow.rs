@@ -62,7 +62,13 @@ const LEAST_WIDTH: usize = 32;
 impl Shadow {
     /// Of `elements` that nobody has written, in rows of `width`; `reused` is what an earlier run left. The bytes must be zero
     /// unless the shadow [`Shadow::spares`] them.
-    pub(super) fn unwritten(elements: usize, width: usize, dtype: DType, undefined: bool, reused: Shadow) -> Shadow {
+    pub(super) fn unwritten(
+        elements: usize,
+        width: usize,
+        dtype: DType,
+        undefined: bool,
+        reused: Shadow,
+    ) -> Shadow {
         let mut shadow = Shadow::rows(elements, width, reused);
         shadow.spares = dtype.bits() >= 8 && shadow.width == width;
         shadow.forget(undefined);
@@ -257,8 +263,8 @@ impl Shadow {
             match self.states[row] {
                 State::Mixed => out.copy_from_slice(&self.each[part]),
                 State::Uniform { undefined }
-            | State::Same(Element { undefined, .. })
-            | State::Lent { undefined, .. } => {
+                | State::Same(Element { undefined, .. })
+                | State::Lent { undefined, .. } => {
                     out.fill(u8::from(undefined));
                 }
             }
@@ -345,5 +351,88 @@ impl Shadow {
             }
         }
         ranges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDTH: usize = 32;
+    const ROWS: usize = 4;
+
+    /// Bytes and definedness, element by element.
+    struct Plain {
+        bytes: Vec<u8>,
+        undefined: Vec<bool>,
+    }
+
+    fn drawn(state: &mut u64, bound: usize) -> usize {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) as usize % bound
+    }
+
+    /// Random writes, repetitions, loans and readings, against the same done element by element.
+    #[test]
+    fn rows_are_but_a_shorter_way_to_say_what_each_element_is() {
+        let lender: Vec<u8> = (0..=255).collect();
+        for seed in 0..200 {
+            let (mut state, len) = (seed, ROWS * WIDTH);
+            let mut own = vec![0xAA; len];
+            let mut shadow = Shadow::unwritten(len, WIDTH, DType::I8, true, Shadow::default());
+            let mut plain = Plain { bytes: vec![0; len], undefined: vec![true; len] };
+            for step in 0..60 {
+                let mut contents = Contents { dtype: DType::I8, own: &mut own, lender: &lender };
+                let row = WIDTH * drawn(&mut state, ROWS);
+                match drawn(&mut state, 5) {
+                    0 => {
+                        let (raw, undefined) = (step, drawn(&mut state, 2) == 0);
+                        shadow.repeat(row, Element { raw, undefined });
+                        plain.bytes[row..row + WIDTH].fill(raw as u8);
+                        plain.undefined[row..row + WIDTH].fill(undefined);
+                    }
+                    1 => {
+                        let (from, undefined) = (drawn(&mut state, 224), drawn(&mut state, 2) == 0);
+                        shadow.lend(row, from as u32, undefined);
+                        plain.bytes[row..row + WIDTH].copy_from_slice(&lender[from..from + WIDTH]);
+                        plain.undefined[row..row + WIDTH].fill(undefined);
+                    }
+                    2 => shadow.settle(row..row + 1 + drawn(&mut state, len - row), &mut contents),
+                    kind => {
+                        let first = drawn(&mut state, len);
+                        let count = 1 + drawn(&mut state, len - first);
+                        let masks: Vec<u32> = (0..count).map(|_| drawn(&mut state, 2) as u32).collect();
+                        let undefined = if kind == 3 { Row::Same(masks[0]) } else { Row::Each(&masks) };
+                        shadow.write(first, count, undefined, &mut contents);
+                        contents.own[first..first + count].fill(step as u8);
+                        plain.bytes[first..first + count].fill(step as u8);
+                        for i in 0..count {
+                            plain.undefined[first + i] = undefined.lane(i) != 0;
+                        }
+                    }
+                }
+                for at in 0..len {
+                    let byte = match (shadow.repeated(at), shadow.lent(at)) {
+                        (Some(element), _) => element.raw as u8,
+                        (None, Some(from)) => lender[from],
+                        (None, None) => own[at],
+                    };
+                    assert_eq!((byte, shadow.any(at, 1, 1)), (plain.bytes[at], plain.undefined[at]));
+                }
+                let (first, count) = (drawn(&mut state, len / 2), 1 + drawn(&mut state, len / 2));
+                let part = &plain.undefined[first..first + count];
+                assert_eq!(shadow.any(first, 1, count), part.contains(&true));
+                let uniform = part.iter().all(|undefined| *undefined == part[0]).then_some(part[0]);
+                assert_eq!(shadow.uniform(first, count), uniform);
+                let mut read = vec![9; count];
+                shadow.read(first, &mut read);
+                assert!(read.iter().zip(part).all(|(&byte, &undefined)| byte == u8::from(undefined)));
+                let ranges = shadow.ranges();
+                assert!(
+                    (0..len).all(|at| plain.undefined[at] == ranges.iter().any(|range| range.contains(&at)))
+                );
+                assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start));
+            }
+        }
     }
 }

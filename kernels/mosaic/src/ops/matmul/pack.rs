@@ -135,12 +135,17 @@ impl<'a> Operand<'a> {
             {
                 let pairs = a.iter().zip(b).zip(c.iter().zip(d));
                 let others = e.iter().zip(f).zip(g.iter().zip(h));
-                for (slots, (((a, b), (c, d)), ((e, f), (g, h)))) in squares.iter_mut().zip(pairs.zip(others)) {
+                for (slots, (((a, b), (c, d)), ((e, f), (g, h)))) in squares.iter_mut().zip(pairs.zip(others))
+                {
                     put(slots, half, [*a, *b, *c, *d, *e, *f, *g, *h]);
                 }
             } else {
                 for (square, slots) in squares.iter_mut().enumerate() {
-                    put(slots, half, std::array::from_fn(|i| lines[i].get(square).copied().unwrap_or_default()));
+                    put(
+                        slots,
+                        half,
+                        std::array::from_fn(|i| lines[i].get(square).copied().unwrap_or_default()),
+                    );
                 }
             }
         }
