@@ -7,9 +7,11 @@ mod bench;
 mod diagnosis;
 mod gaps;
 mod html;
+mod junit;
 mod markdown;
 mod model;
 mod read;
+mod sarif;
 
 pub use batch::{BatchReport, BreachReport, EntryReport, MAX_COLUMNS, MAX_SEQUENCES, SequenceReport};
 pub use bench::{
@@ -25,6 +27,7 @@ pub use gaps::{
     contract_from_json, counts_text, effect_words, gap_class, gaps_to_html, gaps_to_json, gaps_to_markdown,
 };
 pub use html::to_html;
+pub use junit::to_junit;
 pub use markdown::to_markdown;
 pub use model::{
     CampaignReport, CaseReport, CoverageReport, FaultReport, FindingReport, FindingStatus, Hits,
@@ -33,6 +36,7 @@ pub use model::{
     ValidatorWords, VariantReport,
 };
 pub use read::{ReadError, from_json};
+pub use sarif::to_sarif;
 
 /// The JSON Schema of [`Report`], as kept in `reports/schema/report.schema.json`.
 pub const SCHEMA: &str = include_str!("../schema/report.schema.json");

@@ -58,3 +58,28 @@ fn every_field_of_the_sample_is_in_the_schema() {
 fn markdown_says_what_matters() {
     insta::assert_snapshot!(to_markdown(&sample()));
 }
+
+#[test]
+fn junit_fails_for_what_is_new_and_skips_what_is_known() {
+    let report = sample();
+    let xml = quick_junit::Report::deserialize_from_str(&to_junit(&report).unwrap()).unwrap();
+    assert_eq!(xml.test_suites.len(), 1);
+    let tests = &xml.test_suites[0].test_cases;
+    let failed = tests.iter().filter(|test| {
+        let kind = quick_junit::NonSuccessKind::Failure;
+        matches!(&test.status, quick_junit::TestCaseStatus::NonSuccess { kind: is, .. } if *is == kind)
+    });
+    let unmet = report.cases.iter().filter(|case| case.outcome != "met").count();
+    assert_eq!(failed.count(), unmet);
+    assert!(unmet > 0);
+    let fuzzed = Report { cases: Vec::new(), ..report };
+    insta::assert_snapshot!(to_junit(&fuzzed).unwrap());
+}
+
+#[test]
+fn sarif_is_read_back_and_places_findings() {
+    let text = to_sarif(&sample()).unwrap();
+    let sarif: serde_sarif::sarif::Sarif = serde_json::from_str(&text).unwrap();
+    assert_eq!(sarif.runs[0].results.as_ref().unwrap().len(), sample().findings.len());
+    insta::assert_snapshot!(text);
+}

@@ -3,6 +3,8 @@
 //! Red for a finding that neither the case nor a known file expects, for an expected one that no longer shows, and for one
 //! that was fixed and shows again.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -18,9 +20,10 @@ use countersign_reports::{FindingReport, FindingStatus, Report, Timing, to_json}
 use super::console::{CaseProgress, Failure, print};
 use super::fuzz::{cores, known, watch_interrupts, write_report};
 use super::items::{self, Selection, TierName};
+use super::report::{Format, render};
 use super::session::{self, AskWorker};
 use super::{OrdersArgument, ProfileArgument, PythonArgument};
-use crate::campaign::Subject;
+use crate::campaign::{self, Subject};
 use crate::interpreter::InterpreterEngine;
 use crate::loaded::Loaded;
 use crate::replay::{Item, Replay};
@@ -33,6 +36,7 @@ Examples:
   countersign replay countersign/findings
   countersign replay my-batch.toml --json
   countersign replay my-batch.toml --orders
+  countersign replay corpus --kernel jax-rpa --junit out.xml --sarif out.sarif --summary summary.md
   countersign replay my-batch.toml --engine interpreter";
 
 /// Arguments of `replay`.
@@ -57,6 +61,18 @@ pub(super) struct Arguments {
     /// Also write report.html, report.json and report.md to this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Also write the report as JUnit XML, for CI systems.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Also write the findings as SARIF, for code hosts.
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+    /// Also append the report as Markdown to this file, as GitHub's $GITHUB_STEP_SUMMARY wants it.
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+    /// Only cases of this kernel of the catalogue.
+    #[arg(long, value_name = "ID")]
+    kernel: Option<String>,
     /// Print the report as JSON on standard output.
     #[arg(long)]
     json: bool,
@@ -81,7 +97,15 @@ type Slowest = Option<(f64, String)>;
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let catalogue = session::catalogue()?;
     let known = known(&arguments.known)?;
-    let Selection { items, left_out } = items::select(&arguments.cases, &catalogue, arguments.tier)?;
+    let Selection { mut items, left_out } = items::select(&arguments.cases, &catalogue, arguments.tier)?;
+    if let Some(id) = &arguments.kernel {
+        let kernel = session::kernel(&catalogue, id)?;
+        items.retain(|item| item.file.case.kernel == kernel.id);
+        if items.is_empty() {
+            let message = format!("no case of {} in {}", kernel.id, arguments.cases.display());
+            return Err(Failure::new(message, "leave out --kernel, or name another folder"));
+        }
+    }
     let profile = arguments.profile.profile;
     if matches!(arguments.engine, EngineName::Interpreter) && profile != DeviceProfile::exact() {
         let message = format!("JAX's interpreter computes as it does, not as {}", profile.name);
@@ -123,6 +147,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Some(out) => write_report(out, &report)?,
         None => to_json(&report).map_err(|error| Failure::new(error.to_string(), "please report this"))?,
     };
+    write_forms(&report, arguments)?;
     let mut text = describe(&report) + &errors_per_type(&report) + &closing + &sums(&report, left_out);
     if let Some(out) = &arguments.out {
         text += &format!("report: {}\n", out.join("report.html").display());
@@ -134,6 +159,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         print(&text)?;
     }
     Ok(report.exit_code)
+}
+
+/// The forms that were asked for besides the report's own.
+fn write_forms(report: &Report, arguments: &Arguments) -> Result<(), Failure> {
+    for (file, format) in [(&arguments.junit, Format::Junit), (&arguments.sarif, Format::Sarif)] {
+        if let Some(file) = file {
+            let text = render(report, format)?;
+            campaign::write_whole(file, text.as_bytes()).map_err(|error| Failure::file(file, error))?;
+        }
+    }
+    if let Some(file) = &arguments.summary {
+        let text = render(report, Format::Md)?;
+        let opened = OpenOptions::new().create(true).append(true).open(file);
+        let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|error| Failure::file(file, error))?;
+    }
+    Ok(())
 }
 
 /// Replays the cases of one kernel; its coverage, per loaded variant.

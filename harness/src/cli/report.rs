@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use countersign_reports::{Report, from_json, to_html, to_json, to_markdown};
+use countersign_reports::{Report, from_json, to_html, to_json, to_junit, to_markdown, to_sarif};
 
 use super::console::{Failure, print};
 
@@ -12,6 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   countersign report countersign --output report.html
   countersign report countersign --format md
+  countersign report countersign --format sarif --output countersign.sarif
   countersign report nightly/report.json --format json";
 
 /// Arguments of `report`.
@@ -30,13 +31,17 @@ pub(super) struct Arguments {
 
 /// `--format`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// One page with everything in it, to read and to forward.
     Html,
     /// As the schema in `reports/schema` says, for machines.
     Json,
     /// For a comment or a terminal.
     Md,
+    /// A list of tests, for CI systems: a replayed case each, or a finding each.
+    Junit,
+    /// Findings at the kernel's lines, for code hosts.
+    Sarif,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
@@ -56,12 +61,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn render(report: &Report, format: Format) -> Result<String, Failure> {
-    Ok(match format {
-        Format::Html => to_html(report),
-        Format::Json => {
-            to_json(report).map_err(|error| Failure::new(error.to_string(), "please report this"))?
-        }
-        Format::Md => to_markdown(report),
-    })
+pub(super) fn render(report: &Report, format: Format) -> Result<String, Failure> {
+    let ours = |error: &dyn std::fmt::Display| Failure::new(error.to_string(), "please report this");
+    match format {
+        Format::Html => Ok(to_html(report)),
+        Format::Json => to_json(report).map_err(|error| ours(&error)),
+        Format::Md => Ok(to_markdown(report)),
+        Format::Junit => to_junit(report).map_err(|error| ours(&error)),
+        Format::Sarif => to_sarif(report).map_err(|error| ours(&error)),
+    }
 }
