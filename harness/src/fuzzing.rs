@@ -56,7 +56,7 @@ impl Fuzzer {
         let kernel = catalogue.kernel(KERNEL).ok_or("the kernel is missing from the catalogue")?;
         let environment = Environment::open(None, None, &Silent).map_err(|error| error.to_string())?;
         let variants: Vec<Variant> = kernel.variants(Tier::Small).cloned().collect();
-        let entry_point = format!("{}:{}", kernel.python.module, kernel.python.entry_point);
+        let entry_point = kernel.python.call();
         let exports =
             export(&environment, &entry_point, &variants, &Silent).map_err(|error| error.to_string())?;
         let loaded = Loaded::new(kernel, variants, exports, environment.is_unpinned());

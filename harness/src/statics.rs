@@ -106,7 +106,7 @@ impl Case {
 
     /// The call as the Python worker takes it.
     pub fn python_call(&self, kernel: &KernelEntry, variant: &Variant) -> Call {
-        let entry_point = format!("{}:{}", kernel.python.module, kernel.python.entry_point);
+        let entry_point = kernel.python.call();
         let mut call = Call::ragged_paged_attention(&entry_point, variant);
         let Some(statics) = &self.statics else { return call };
         for (name, operand) in &statics.operands {

@@ -195,7 +195,7 @@ pub fn run_trial(
     };
     Ok(Trial {
         kernel: kernel.id.clone(),
-        source_file: source_file(kernel),
+        source_file: kernel.python.file_name(),
         variant: variant.clone(),
         contract,
         static_verdict,
@@ -234,10 +234,4 @@ fn conduct(run: EngineRun, variant: &Variant, batch: &Batch, policy: &Policy) ->
         (EngineEnd::OutOfFuel, Some(_) | None) => Conduct::Hang,
         (EngineEnd::Unsupported(what), Some(_) | None) => Conduct::Unsupported(what),
     }
-}
-
-/// The file that the kernel's module is in, without folders.
-fn source_file(kernel: &KernelEntry) -> String {
-    let module = kernel.python.module.rsplit('.').next().unwrap_or(&kernel.python.module);
-    format!("{module}.py")
 }

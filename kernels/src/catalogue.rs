@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::fs;
+use std::path::Path;
 
 use countersign_dtype::DType;
 use countersign_reference::Options;
@@ -66,7 +68,8 @@ impl Tier {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PythonEntry {
-    /// Module that holds the functions below.
+    /// Module that holds the functions below, or the file of a kernel of one's own: a path that ends in `.py`, in a catalogue
+    /// file relative to its folder.
     pub module: String,
     /// The function that users call and that is lowered.
     pub entry_point: String,
@@ -78,6 +81,26 @@ pub struct PythonEntry {
     pub reference: Option<String>,
     /// Requirements that decide the kernel's code, e.g. `jax==0.10.2`; the exporter's locked list follows from them.
     pub packages: Vec<String>,
+}
+
+impl PythonEntry {
+    /// `package.module:function`, or `file.py:function`.
+    pub fn call(&self) -> String {
+        format!("{}:{}", self.module, self.entry_point)
+    }
+
+    /// The file of a kernel of one's own.
+    pub fn file(&self) -> Option<&Path> {
+        self.module.ends_with(".py").then(|| Path::new(&self.module))
+    }
+
+    /// Name of the file that the kernel is written in, without folders.
+    pub fn file_name(&self) -> String {
+        match self.file().and_then(Path::file_name) {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => format!("{}.py", self.module.rsplit('.').next().unwrap_or(&self.module)),
+        }
+    }
 }
 
 /// What a kernel leaves in output rows past the last token.
@@ -170,10 +193,71 @@ impl Catalogue {
         Ok(Catalogue { kernels: kernels? })
     }
 
+    /// Adds the kernels of a folder's `.toml` files, in the order of their names.
+    ///
+    /// # Errors
+    /// A folder without such files, an unreadable or malformed file, an id that is there already.
+    pub fn extend(&mut self, folder: &Path) -> Result<(), CatalogueError> {
+        let error = |file: &Path, message: String| CatalogueError {
+            file: file.display().to_string(),
+            line: 0,
+            column: 0,
+            message,
+        };
+        let entries = fs::read_dir(folder).map_err(|why| error(folder, why.to_string()))?;
+        let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+        files.sort();
+        if files.is_empty() {
+            return Err(error(
+                folder,
+                "no .toml file there; a catalogue file describes a kernel each".into(),
+            ));
+        }
+        for file in files {
+            let text = fs::read_to_string(&file).map_err(|why| error(&file, why.to_string()))?;
+            let mut kernel = parse_kernel(&file.display().to_string(), &text)?;
+            if self.kernel(&kernel.id).is_some() {
+                return Err(error(
+                    &file,
+                    format!("there is a kernel `{}` already; give it another id", kernel.id),
+                ));
+            }
+            if let Some(path) = kernel.python.file() {
+                let path = absolute(&folder.join(path)).map_err(|why| error(&file, why))?;
+                kernel.python.module = path;
+            }
+            self.kernels.push(kernel);
+        }
+        Ok(())
+    }
+
+    /// Puts the function of a file in the place of a kernel's own entry point.
+    ///
+    /// # Errors
+    /// An id that isn't there, a file that isn't.
+    pub fn substitute(&mut self, id: &str, file: &Path, function: &str) -> Result<(), String> {
+        let path = absolute(file)?;
+        let kernel = self.kernels.iter_mut().find(|kernel| kernel.id == id);
+        let kernel = kernel.ok_or_else(|| format!("no kernel `{id}` in the catalogue"))?;
+        kernel.python.module = path;
+        kernel.python.entry_point = function.to_owned();
+        Ok(())
+    }
+
     /// The kernel of that id.
     pub fn kernel(&self, id: &str) -> Option<&KernelEntry> {
         self.kernels.iter().find(|kernel| kernel.id == id)
     }
+}
+
+/// The absolute path of a file that is there.
+fn absolute(file: &Path) -> Result<String, String> {
+    if !file.is_file() {
+        return Err(format!("{}: no such file", file.display()));
+    }
+    let path = std::path::absolute(file).map_err(|why| format!("{}: {why}", file.display()))?;
+    path.into_os_string().into_string().map_err(|_| format!("{}: not a UTF-8 path", file.display()))
 }
 
 /// A malformed catalogue or variant, with its place.

@@ -130,7 +130,7 @@ fn keys(environment: &Environment, calls: &[NamedCall]) -> Result<Vec<String>, S
             let hash = match known {
                 Some(hash) => hash,
                 None => {
-                    let hash = source_hash(environment, entry_point)?;
+                    let hash = source_hash(environment, &named.call)?;
                     sources.push((entry_point, hash.clone()));
                     hash
                 }
@@ -149,18 +149,31 @@ fn keys(environment: &Environment, calls: &[NamedCall]) -> Result<Vec<String>, S
 }
 
 /// Hash of the sources that may be edited: nothing for pinned packages, whose versions say it all.
-fn source_hash(environment: &Environment, entry_point: &str) -> Result<String, SetupError> {
+fn source_hash(environment: &Environment, call: &Call) -> Result<String, SetupError> {
     #[derive(Deserialize)]
-    struct Identity {
-        sources_sha256: String,
+    #[serde(untagged)]
+    enum Identity {
+        Known { sources_sha256: String },
+        Unknown { error: String },
     }
-    if !environment.is_unpinned() {
+    let entry_point = call.entry_point.as_str();
+    if !environment.is_unpinned() && !is_file(entry_point) {
         return Ok(String::new());
     }
-    let text = environment.run(&["identify", entry_point])?;
-    let identity: Identity =
-        serde_json::from_str(&text).map_err(|error| environment.broken(&error.to_string()))?;
-    Ok(identity.sources_sha256)
+    let operands = call.operands.iter().map(|operand| operand.name.as_str());
+    let arguments: Vec<&str> = ["identify", entry_point].into_iter().chain(operands).collect();
+    let text = environment.run(&arguments)?;
+    match serde_json::from_str(&text).map_err(|error| environment.broken(&error.to_string()))? {
+        Identity::Known { sources_sha256 } => Ok(sources_sha256),
+        Identity::Unknown { error } => {
+            Err(SetupError::Kernel { entry_point: entry_point.to_owned(), detail: error })
+        }
+    }
+}
+
+/// Whether an entry point is a function of a user's file and not of an installed package.
+fn is_file(entry_point: &str) -> bool {
+    entry_point.rsplit_once(':').is_some_and(|(module, _)| module.ends_with(".py"))
 }
 
 /// Exported kernels and refusals on disk, a folder each.
@@ -362,7 +375,7 @@ impl Run<'_> {
         let key = self.keys[index].clone();
         manifest.key.clone_from(&key);
         manifest.mlir_sha256 = sha256_hex(mlir.as_bytes());
-        manifest.unpinned = self.environment.is_unpinned();
+        manifest.unpinned = self.environment.is_unpinned() || is_file(&self.calls[index].call.entry_point);
         let text = serde_json::to_vec_pretty(&manifest).map_err(fault)?;
         self.cache.store(&key, &[("kernel.mlir", mlir.as_bytes()), ("manifest.json", &text)])?;
         Ok(Exported { mlir, manifest, key })

@@ -51,7 +51,7 @@ pub(super) struct Gaps {
     #[arg(long, value_name = "FILE")]
     known: Vec<PathBuf>,
     #[command(flatten)]
-    python: PythonArgument,
+    pub(super) python: PythonArgument,
 }
 
 struct Measured {

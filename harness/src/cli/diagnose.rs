@@ -115,7 +115,7 @@ impl From<DiagnoseError> for Failure {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
-    let catalogue = session::catalogue()?;
+    let catalogue = session::catalogue(&arguments.python)?;
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
     let dump = Dump::open(&arguments.file)?;
     let naming = Naming { map: arguments.map.clone(), dtypes: arguments.dtype.clone() };

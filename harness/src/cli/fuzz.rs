@@ -135,7 +135,7 @@ fn parse_time(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
-    let catalogue = session::catalogue()?;
+    let catalogue = session::catalogue(&arguments.python)?;
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
     let mut variants = arguments.variant.variants(kernel, Tier::Small)?;
     let known = known(&arguments.known)?;

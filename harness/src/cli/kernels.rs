@@ -41,7 +41,10 @@ pub(super) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// All kernels, a line each.
-    List,
+    List {
+        #[command(flatten)]
+        python: PythonArgument,
+    },
     /// A kernel's entry point, variants, and the rules that its callers keep.
     Show {
         /// The kernel's id.
@@ -75,9 +78,13 @@ enum Command {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
-    let catalogue = session::catalogue()?;
+    let python = match &arguments.command {
+        Command::List { python } | Command::Show { python, .. } | Command::Export { python, .. } => python,
+        Command::Gaps(arguments) => &arguments.python,
+    };
+    let catalogue = session::catalogue(python)?;
     match &arguments.command {
-        Command::List => {
+        Command::List { .. } => {
             let rows: Vec<_> = catalogue
                 .kernels
                 .iter()
@@ -106,7 +113,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             let variants = variant.variants(kernel, Tier::Full)?;
             let environment = session::environment(python.python.clone())?;
             let progress = SetupProgress::new();
-            let exports = export(&environment, &session::entry_point(kernel), &variants, &progress)?;
+            let exports = export(&environment, &kernel.python.call(), &variants, &progress)?;
             drop(progress);
             fs::create_dir_all(out).map_err(|error| Failure::file(out, error))?;
             let mut code = 0;
@@ -169,7 +176,7 @@ fn describe(kernel: &KernelEntry) -> String {
         kernel.id,
         kernel.title,
         kernel.description.trim(),
-        session::entry_point(kernel),
+        kernel.python.call(),
         kernel.python.packages.join(", ")
     );
     let optional = |value: Option<usize>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());

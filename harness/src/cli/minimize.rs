@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let unreadable = |error: CaseError| {
         Failure::new(format!("{}: {error}", path.display()), "a case file is described in corpus/README.md")
     };
-    let catalogue = session::catalogue()?;
+    let catalogue = session::catalogue(&arguments.python)?;
     let known = known(&arguments.known)?;
     if !path.is_file() {
         return Err(Failure::new(format!("{}: no such file", path.display()), "name one case file"));

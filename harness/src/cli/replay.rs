@@ -95,7 +95,7 @@ enum EngineName {
 type Slowest = Option<(f64, String)>;
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
-    let catalogue = session::catalogue()?;
+    let catalogue = session::catalogue(&arguments.python)?;
     let known = known(&arguments.known)?;
     let Selection { mut items, left_out } = items::select(&arguments.cases, &catalogue, arguments.tier)?;
     if let Some(id) = &arguments.kernel {

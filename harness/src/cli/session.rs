@@ -12,6 +12,8 @@ use countersign_kernels::export::export;
 use countersign_kernels::worker::Worker;
 
 use super::console::{Failure, SetupProgress};
+use super::{KernelFrom, PythonArgument};
+use crate::campaign::Subject as _;
 use crate::case::Case;
 use crate::confirm::{Answer, Validator};
 use crate::contract::{Lowering, verdict};
@@ -25,15 +27,26 @@ pub(super) fn kernel<'c>(catalogue: &'c Catalogue, id: &str) -> Result<&'c Kerne
     })
 }
 
-/// The catalogue that comes with the program.
-pub(super) fn catalogue() -> Result<Catalogue, Failure> {
-    Catalogue::builtin()
-        .map_err(|error| Failure::new(error.to_string(), "this is a fault of countersign: please report it"))
+/// The catalogue that comes with the program, with what the user adds to it.
+pub(super) fn catalogue(python: &PythonArgument) -> Result<Catalogue, Failure> {
+    let mut catalogue = builtin()?;
+    for folder in &python.catalog {
+        catalogue.extend(folder).map_err(|error| {
+            Failure::new(error.to_string(), "kernels/catalog/jax-rpa.toml of the sources is an example")
+        })?;
+    }
+    if let Some(KernelFrom { id, file, function }) = &python.kernel_from {
+        catalogue.substitute(id, file, function).map_err(|why| {
+            Failure::new(why, "--kernel-from takes FILE.py:FUNCTION, or ID=FILE.py:FUNCTION")
+        })?;
+    }
+    Ok(catalogue)
 }
 
-/// `package.module:function`.
-pub(super) fn entry_point(kernel: &KernelEntry) -> String {
-    format!("{}:{}", kernel.python.module, kernel.python.entry_point)
+/// The catalogue that comes with the program.
+pub(super) fn builtin() -> Result<Catalogue, Failure> {
+    Catalogue::builtin()
+        .map_err(|error| Failure::new(error.to_string(), "this is a fault of countersign: please report it"))
 }
 
 /// Opens the environment, with progress.
@@ -48,9 +61,23 @@ pub(super) fn load(
     variants: Vec<Variant>,
 ) -> Result<Loaded, Failure> {
     let progress = SetupProgress::new();
-    let exports = export(environment, &entry_point(kernel), &variants, &progress)?;
+    let exports = export(environment, &kernel.python.call(), &variants, &progress)?;
     progress.step("loading the kernels");
-    Ok(Loaded::new(kernel, variants, exports, environment.is_unpinned()))
+    let unpinned = environment.is_unpinned() || kernel.python.file().is_some();
+    let loaded = Loaded::new(kernel, variants, exports, unpinned);
+    let (failed, first) = (loaded.failures().count(), loaded.failures().next());
+    match first {
+        Some((variant, reason)) if failed == loaded.variants().len() && kernel.python.file().is_some() => {
+            Err(Failure::new(
+                format!("no variant of {} lowers; {}: {reason}", kernel.python.call(), variant.name),
+                format!(
+                    "the function is called as {}'s family is: see `countersign kernels show {0}`",
+                    kernel.id
+                ),
+            ))
+        }
+        _ => Ok(loaded),
+    }
 }
 
 /// Asks the real validators through the worker, which is started with the first question.

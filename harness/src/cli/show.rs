@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let unreadable = |error: CaseError| {
         Failure::new(format!("{}: {error}", path.display()), "a case file is described in corpus/README.md")
     };
-    let catalogue = session::catalogue()?;
+    let catalogue = session::catalogue(&arguments.python)?;
     let mut item = Item::read(&path.display().to_string(), &text, &catalogue).map_err(unreadable)?;
     item.open_payload(Path::new("")).map_err(unreadable)?;
     if arguments.repro {

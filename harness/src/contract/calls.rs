@@ -58,7 +58,7 @@ pub fn calls(
     policy: &Policy,
     progress: &dyn Progress,
 ) -> Result<Vec<RuleRow>, CallsError> {
-    let entry_point = format!("{}:{}", kernel.python.module, kernel.python.entry_point);
+    let entry_point = kernel.python.call();
     let mut rows = Vec::new();
     for rule in rules().iter().filter(|rule| rule.scope == Scope::Static) {
         progress.step(&format!("probing {}", rule.id));

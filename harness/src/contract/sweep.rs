@@ -130,7 +130,7 @@ fn ask(
     variant: &Variant,
     swept: &Swept,
 ) -> Result<Answered, String> {
-    let entry_point = format!("{}:{}", kernel.python.module, kernel.python.entry_point);
+    let entry_point = kernel.python.call();
     let case = Case {
         kernel: kernel.id.clone(),
         variant: VariantRef::Named(variant.name.clone()),

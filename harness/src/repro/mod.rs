@@ -46,7 +46,7 @@ pub fn script(
     let batch = case.batch(variant).map_err(|error| error.to_string())?;
     let mut text = docstring(kernel, variant, finding, trial, others);
     let payload = payload(case, variant, &batch)?;
-    text += &shows.imports(&kernel.python.module, payload.contains("base64"));
+    text += &shows.imports(&kernel.python, payload.contains("base64"));
     text += "\n# ---- the batch ------------------------------------------------------------------------------------------------------------\n\n";
     text += &metadata(&case.metadata);
     text += &options(kernel, case, variant)?;
@@ -54,7 +54,7 @@ pub fn script(
     text += "\n# ---- what is claimed ------------------------------------------------------------------------------------------------------\n\n";
     text += &claims(shows, variant, trial, finding)?;
     text.push_str("\n\n");
-    Ok(text + &shows.body())
+    Ok(text + &shows.body(&kernel.python))
 }
 
 fn shows(finding: &Finding) -> Result<Shows, String> {

@@ -25,7 +25,8 @@ def main(arguments: list[str]) -> int:
     export.add_argument("calls", nargs="?", type=Path, help="JSON list or JSON lines of calls; standard input if absent")
     commands.add_parser("worker", help="answer requests, one JSON line each, until standard input ends")
     identify = commands.add_parser("identify", help="package versions, and source hashes of an entry point")
-    identify.add_argument("entry_point", nargs="?", help="module:function")
+    identify.add_argument("entry_point", nargs="?", help="module:function, or FILE.py:function")
+    identify.add_argument("operands", nargs="*", help="parameters that the function must begin with")
     options = parser.parse_args(arguments)
 
     os.environ["JAX_PLATFORMS"] = "cpu"  # before jax is imported: nothing here may look for an accelerator
@@ -42,7 +43,9 @@ def main(arguments: list[str]) -> int:
     else:
         from countersign_export import identity, wire
 
-        wire.write_line(output, identity.versions() | (identity.sources(options.entry_point) if options.entry_point else {}))
+        entry_point = options.entry_point
+        kernel = identity.of_kernel(entry_point, options.operands) if entry_point else {}
+        wire.write_line(output, identity.versions() | kernel)
     return 0
 
 

@@ -13,8 +13,11 @@ import contextlib
 import dataclasses
 import functools
 import importlib
+import importlib.util
 import inspect
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -74,10 +77,7 @@ class Call:
     def kernel(self) -> Kernel:
         """The real kernel that this call names, after checking that the operands are its leading parameters."""
         kernel = Kernel.resolve(self.entry_point)
-        names = [operand.name for operand in self.operands]
-        parameters = list(inspect.signature(kernel.entry).parameters)
-        if parameters[: len(names)] != names:
-            raise BadCall(f"operands {names} are not the leading parameters of {self.entry_point}: {parameters}")
+        kernel.check_operands([operand.name for operand in self.operands])
         return kernel
 
 
@@ -91,6 +91,24 @@ def _option(value: Any) -> Any:
     return value
 
 
+def is_file(entry_point: str) -> bool:
+    """Whether the entry point is a function of a file and not of an installed module."""
+    return entry_point.rpartition(":")[0].endswith(".py")
+
+
+def _of_file(file: Path) -> ModuleType:
+    """The module in a file, which may import its neighbours."""
+    name = file.stem if file.stem not in sys.modules else f"{file.stem}_of_file"
+    sys.path.insert(0, str(file.parent))
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
 @dataclasses.dataclass(frozen=True)
 class Kernel:
     """A resolved entry point: the function as users call it, and the module in which it is written."""
@@ -101,16 +119,23 @@ class Kernel:
     @staticmethod
     @functools.cache
     def resolve(entry_point: str) -> Kernel:
-        """Imports `package.module:function`."""
-        module_name, separator, function_name = entry_point.partition(":")
+        """Imports `package.module:function`, or the function of a file, `/folder/file.py:function`."""
+        module_name, separator, function_name = entry_point.rpartition(":")
         if not separator:
             raise BadCall(f"entry point {entry_point!r} must be written module:function")
         try:
-            entry = getattr(importlib.import_module(module_name), function_name)
-        except (ImportError, AttributeError) as error:
-            raise BadCall(f"no entry point {entry_point}: {error}") from error
+            module = _of_file(Path(module_name)) if is_file(entry_point) else importlib.import_module(module_name)
+            entry = getattr(module, function_name)
+        except Exception as error:  # whatever a user's own file raises while it is imported
+            raise BadCall(f"no entry point {entry_point}: {type(error).__name__}: {error}") from error
         written_in = inspect.unwrap(entry).__module__
         return Kernel(entry, importlib.import_module(written_in))
+
+    def check_operands(self, names: list[str]) -> None:
+        """BadCall unless these are the entry point's leading parameters."""
+        parameters = list(inspect.signature(self.entry).parameters)
+        if parameters[: len(names)] != names:
+            raise BadCall(f"its leading parameters must be {', '.join(names)}; they are {', '.join(parameters)}")
 
     @property
     def file(self) -> str:

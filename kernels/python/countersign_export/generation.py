@@ -37,6 +37,8 @@ def abstract_device(generation: str) -> Iterator[None]:
 def tuning_table(kernel: Kernel, generation: str) -> Iterator[None]:
     """Lets `get_tpu_version` and `get_device_name` beside the kernel answer for `generation`, not the live device."""
     device_kind(generation)
+    # A kernel in a file of its own imports its tuning table from wherever that is.
+    beside = {getattr(value, "__module__", None) for value in vars(kernel.source).values()}
     package = kernel.source.__name__.rpartition(".")[0]
     name = " ".join(LIVE_KINDS[generation].split()[:2])
 
@@ -49,7 +51,7 @@ def tuning_table(kernel: Kernel, generation: str) -> Iterator[None]:
     }
     with contextlib.ExitStack() as stack:
         for module_name, module in list(sys.modules.items()):
-            if module_name.rpartition(".")[0] != package:
+            if module_name not in beside and (not package or module_name.rpartition(".")[0] != package):
                 continue
             for attribute, answer in answers.items():
                 if hasattr(module, attribute):

@@ -112,6 +112,17 @@ pub enum SetupError {
         /// The exporter's words.
         detail: String,
     },
+    /// There is no such kernel, or it isn't called as its family is.
+    #[error(
+        "{entry_point}: {detail}. Name the function with --kernel-from FILE.py:FUNCTION; where the file imports packages of \
+         your own, name the Python that has them with --python PATH"
+    )]
+    Kernel {
+        /// `package.module:function` or `file.py:function`.
+        entry_point: String,
+        /// What is wrong with it.
+        detail: String,
+    },
     /// The platform has no cache folder and none was named.
     #[error("there is no home folder to cache in. Set COUNTERSIGN_HOME to a folder that can be written")]
     NoCacheFolder,

@@ -10,7 +10,6 @@ use countersign_kernels::worker::{InterpretOptions, Interpreted, Worker, WorkerE
 use countersign_reports::Times;
 
 use super::super::console::Failure;
-use super::super::session;
 use super::clock::milliseconds;
 use super::parts::{Part, Parts};
 use super::subjects::Subjects;
@@ -41,7 +40,7 @@ pub(super) fn time(
     let python = &subjects.loaded.kernel().python;
     let batch = case.batch(variant).map_err(|error| unsound(error.to_string()))?;
     let bound = bind(variant, &batch);
-    let call = Call::ragged_paged_attention(&session::entry_point(subjects.loaded.kernel()), variant);
+    let call = Call::ragged_paged_attention(&subjects.loaded.kernel().python.call(), variant);
     let values: Vec<(&str, &Array)> =
         Role::ALL.iter().map(|&role| (role.name(), &*bound[role as usize].array)).collect();
     let mut thrice = |what: &str, run: &mut dyn FnMut() -> Result<Interpreted, WorkerError>| {

@@ -133,7 +133,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 }
 
 fn measure(arguments: &Arguments, run: &Run) -> Result<Bench, Stop> {
-    let catalogue = session::catalogue()?;
+    let catalogue = session::catalogue(&arguments.python)?;
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
     let parts = Parts::new(&arguments.only, arguments.no_jax);
     let environment = session::environment(arguments.python.python.clone())?;

@@ -50,7 +50,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let Arguments { file, to, from, cause, name, json, python } = arguments;
-    let catalogue = session::catalogue()?;
+    let catalogue = session::catalogue(python)?;
     if !file.is_file() {
         return Err(Failure::new(format!("{}: no such file", file.display()), "name one case file"));
     }

@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let fault = |error: CaseError| {
         Failure::new(error.to_string(), "this is a fault of countersign: please report it")
     };
-    let catalogue = session::catalogue()?;
+    let catalogue = session::builtin()?;
     let kernel = session::kernel(&catalogue, "jax-rpa")?;
     let mut files = corpus::seeds(kernel).map_err(fault)?;
 

@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             "name a folder of case files",
         ));
     }
-    let catalogue = session::catalogue()?;
+    let catalogue = session::catalogue(&arguments.python)?;
     let Selection { items, left_out } = items::select(folder, &catalogue, arguments.tier)?;
     let environment = session::environment(arguments.python.python.clone())?;
     let interrupted = watch_interrupts()?;

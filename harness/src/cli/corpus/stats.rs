@@ -31,7 +31,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
-    let catalogue = session::catalogue()?;
+    let catalogue = session::builtin()?;
     let items = items::read(&arguments.folder, &catalogue)?;
     if items.is_empty() {
         let message = format!("{}: no case there", arguments.folder.display());

@@ -39,7 +39,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
-    let catalogue = session::catalogue()?;
+    let catalogue = session::builtin()?;
     let known = known(&arguments.known)?;
     let mut texts = items::texts(&arguments.folder)?;
     if texts.is_empty() {

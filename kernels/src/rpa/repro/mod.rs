@@ -5,6 +5,10 @@
 //!
 //! Invariant: the scripts need jax and numpy, nothing of ours. The mends of JAX's interpreter are the exporter's, word for word.
 
+use std::path::Path;
+
+use crate::catalogue::PythonEntry;
+
 const VALIDATORS: &str = include_str!("validators.py");
 const INTERPRETER: &str = include_str!("interpreter.py");
 const REFERENCE: &str = include_str!("reference.py");
@@ -52,7 +56,7 @@ impl Shows {
     }
 
     /// The lines at the head of the script; `module` is the kernel's, `literals`: some elements are given as bytes.
-    pub fn imports(self, module: &str, literals: bool) -> String {
+    pub fn imports(self, python: &PythonEntry, literals: bool) -> String {
         let mut standard = vec!["import sys"];
         if literals {
             standard.push("import base64");
@@ -66,6 +70,9 @@ impl Shows {
         if self.runs() || self == Shows::Derived {
             standard.push("import inspect");
         }
+        if python.file().is_some() {
+            standard.push("import importlib.util");
+        }
         standard.sort_unstable();
         let mut lines = standard.join("\n") + "\n\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\n";
         if self.runs() {
@@ -75,6 +82,10 @@ impl Shows {
                       from jax._src.state import types as state_types\n\
                       from jax.experimental.pallas import tpu as pltpu\n";
         }
+        if let Some(file) = python.file() {
+            return lines + &from_file(file);
+        }
+        let module = python.module.as_str();
         let (package, name) = module.rsplit_once('.').unwrap_or(("", module));
         let import = if package.is_empty() {
             format!("import {name} as rpa\n")
@@ -85,7 +96,7 @@ impl Shows {
     }
 
     /// All that comes after the batch.
-    pub fn body(self) -> String {
+    pub fn body(self, python: &PythonEntry) -> String {
         let mut parts = vec![VALIDATORS.to_owned()];
         if self.runs() {
             parts.extend([mends(), INTERPRETER.to_owned()]);
@@ -95,8 +106,24 @@ impl Shows {
         }
         parts.push(self.main().to_owned());
         parts.push("if __name__ == \"__main__\":\n    sys.exit(main())\n".to_owned());
-        parts.join("\n\n")
+        let call = format!("rpa.{}(", python.entry_point);
+        parts.join("\n\n").replace("rpa.ragged_paged_attention(", &call)
     }
+}
+
+/// The import of a kernel's own file, which may import its neighbours.
+fn from_file(file: &Path) -> String {
+    let quoted = |text: &std::ffi::OsStr| format!("{:?}", text.to_string_lossy());
+    let name = quoted(file.file_stem().unwrap_or_default());
+    let folder = quoted(file.parent().unwrap_or(Path::new("")).as_os_str());
+    format!(
+        "\nsys.path.insert(0, {folder})\n\
+         specification = importlib.util.spec_from_file_location({name}, {})\n\
+         rpa = importlib.util.module_from_spec(specification)\n\
+         sys.modules[{name}] = rpa\n\
+         specification.loader.exec_module(rpa)\n",
+        quoted(file.as_os_str())
+    )
 }
 
 /// The exporter's mends of JAX's interpreter, so that it runs this kernel, without what they share with the exporter's worker.
