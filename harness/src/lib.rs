@@ -30,5 +30,6 @@ pub mod repro;
 pub mod show;
 pub mod signature;
 mod statics;
+pub mod suspects;
 pub mod traced;
 pub mod trial;

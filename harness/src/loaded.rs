@@ -120,6 +120,32 @@ impl Loaded {
         }
     }
 
+    /// Lines of the kernel's file that coverage `some` reaches and `others` doesn't, `file:line`; with what happened there where
+    /// both reach the line.
+    pub fn only_covered(&self, position: usize, some: &[u64], others: &[u64]) -> Vec<String> {
+        let Some(Ok(VariantProgram { exported, program })) = self.programs.get(position) else {
+            return Vec::new();
+        };
+        let source = base_name(&exported.manifest.source.file);
+        let [some, others] = [some, others]
+            .map(|bits| program.plain().coverage(bits, |frame| base_name(&frame.file) == source).lines);
+        let none = LineHits::default();
+        let mut lines = Vec::new();
+        for (place, hits) in some.iter().filter(|(_, hits)| hits.reached > 0) {
+            let (file, line) = (base_name(&place.0), place.1);
+            let other = others.get(place).unwrap_or(&none);
+            let is_hit = |hits: &LineHits, kind| hits.points.get(kind).is_some_and(|(_, hit)| *hit > 0);
+            let news = hits.points.keys().filter(|kind| is_hit(hits, kind) && !is_hit(other, kind));
+            let news: Vec<&str> = news.map(|kind| kind.words()).collect();
+            match (other.reached, news.is_empty()) {
+                (0, _) => lines.push(format!("{file}:{line}")),
+                (_, false) => lines.push(format!("{file}:{line} ({})", news.join(", "))),
+                (_, true) => {}
+            }
+        }
+        lines
+    }
+
     fn coverage_report(&self, coverage: &[Vec<u64>]) -> CoverageReport {
         let mut report = CoverageReport::default();
         let mut sum = Coverage::default();

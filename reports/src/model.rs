@@ -311,6 +311,9 @@ pub struct FindingReport {
     /// there are no others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<String>,
+    /// Which lines of the kernel this case covers and passing ones don't, in a sentence; only where the finding is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspects: Option<String>,
     /// A Python script that shows the finding by itself, relative to the run's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repro: Option<String>,

@@ -30,6 +30,8 @@ pub struct Confirmed {
     pub minimal: Option<Minimal>,
     /// A Python script that shows it, relative to the run's folder.
     pub repro: Option<String>,
+    /// What of the kernel only failing cases cover, in a sentence, where it was asked.
+    pub suspects: Option<String>,
 }
 
 /// The report of a campaign: `confirmed` are of `totals.findings`, in that order.
@@ -104,7 +106,7 @@ pub fn finish(
 }
 
 fn finding(subject: &dyn Subject, known: &KnownFile, found: &Found, confirmed: &Confirmed) -> FindingReport {
-    let Confirmed { confirmation, minimal, repro } = confirmed;
+    let Confirmed { confirmation, minimal, repro, suspects } = confirmed;
     let minimised = minimal.as_ref().map(|minimal| MinimisedReport {
         original: events::original_name(found),
         before: minimal.before,
@@ -122,6 +124,7 @@ fn finding(subject: &dyn Subject, known: &KnownFile, found: &Found, confirmed: &
         file: Some(events::file_name(found)),
         minimised,
         repro: repro.clone(),
+        suspects: suspects.clone(),
         ..described(
             &confirmation.finding,
             &subject.variants()[confirmation.shown.position],
@@ -167,6 +170,7 @@ pub fn described(
         case_file,
         minimised: None,
         others,
+        suspects: None,
         repro: None,
     }
 }

@@ -28,6 +28,7 @@ use crate::known::KnownFile;
 use crate::loaded::Loaded;
 use crate::minimise::minimise_all;
 use crate::repro;
+use crate::suspects::Finder;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -306,6 +307,7 @@ fn confirm_all(
     let tried = minimise_all(loaded, plan, totals, &|| !interrupted.load(Ordering::Relaxed));
     progress.step("asking the real validators");
     let mut confirmed = Vec::with_capacity(tried.len());
+    let mut finder = Finder::default();
     for (found, tried) in totals.findings.iter().zip(tried) {
         let confirmation = confirm(loaded, plan, found, &tried, validator);
         let shown = &confirmation.shown;
@@ -323,7 +325,10 @@ fn confirm_all(
             Some(Ok(script)) => Some(log.repro(found, &script)?),
             Some(Err(_)) | None => None,
         };
-        confirmed.push(Confirmed { confirmation, minimal, repro });
+        let news = found.known.is_none() && !interrupted.load(Ordering::Relaxed);
+        let suspects = if news { finder.suspects(loaded, plan, &confirmation.shown) } else { None };
+        let suspects = suspects.map(|suspects| suspects.to_string());
+        confirmed.push(Confirmed { confirmation, minimal, repro, suspects });
     }
     Ok(confirmed)
 }
@@ -440,6 +445,9 @@ fn closing(report: &Report, out: &Path) -> String {
             "\nnew: {}\n     {} ({} case(s))\n     {}\n",
             finding.signature, finding.title, finding.count, finding.detail
         );
+        if let Some(suspects) = &finding.suspects {
+            text += &format!("     {suspects}\n");
+        }
         if let Some(file) = &finding.file {
             text += &format!("     countersign replay {}\n", out.join(file).display());
         }

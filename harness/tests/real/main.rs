@@ -12,6 +12,7 @@ mod kernel;
 mod killed;
 mod minimised;
 mod optimized;
+mod own_file;
 mod reproduced;
 mod sentinels;
 mod shapes;

@@ -113,6 +113,7 @@ pub(crate) fn sample() -> Report {
                 executions: 43,
                 complete: true,
             }),
+            suspects: Some("Covered by this case and by none of 64 passing ones: kernel.py:7".into()),
             others: Some("Sequence 0 changes the output of others: 1 of 2 row(s) of sequence 1".into()),
             repro: Some("findings/a.py".into()),
         }],
