@@ -35,8 +35,11 @@ fn fails(arguments: &[&str], word: &str) {
 #[test]
 fn every_command_helps_with_examples() {
     let folder = tempfile::tempdir().unwrap();
-    let commands =
-        ["fuzz", "replay", "report", "show", "kernels", "setup", "corpus"].map(|command| vec![command]);
+    let commands = [
+        "bench", "controls", "corpus", "diagnose", "fuzz", "init", "kernels", "minimize", "replay", "report",
+        "setup", "show",
+    ]
+    .map(|command| vec![command]);
     let corpus = ["verify", "stats", "add", "prune"].map(|command| vec!["corpus", command]);
     for mut command in commands.into_iter().chain(corpus) {
         command.push("--help");
@@ -233,4 +236,31 @@ fn set_up_is_looked_at_without_a_change() {
     assert_eq!(output.status.code(), Some(2), "nothing is there yet");
     assert!(text(&output.stdout).contains("missing"));
     assert!(!folder.path().join("home").exists());
+}
+
+#[test]
+fn a_repository_is_begun_once_and_what_is_there_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = countersign(folder.path(), &["init"]);
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let files = [
+        "corpus/README.md",
+        "corpus/known.toml",
+        "corpus/regressions/example.toml",
+        ".github/workflows/countersign.yml",
+    ];
+    for file in files {
+        let written = std::fs::read_to_string(folder.path().join(file)).unwrap();
+        let filled = ["@KERNEL@", "@VERSION@", "@REPOSITORY@"].iter().all(|place| !written.contains(place));
+        assert!(filled && !written.is_empty(), "{file}: {written}");
+        assert!(text(&first.stdout).contains(file));
+    }
+    std::fs::write(folder.path().join(files[1]), "version = 1 # mine\n").unwrap();
+    let second = countersign(folder.path(), &["init"]);
+    assert!(text(&second.stdout).contains("left as it is"), "{}", text(&second.stdout));
+    assert_eq!(std::fs::read_to_string(folder.path().join(files[1])).unwrap(), "version = 1 # mine\n");
+    let verified = countersign(folder.path(), &["corpus", "verify", "corpus/regressions"]);
+    assert_eq!(verified.status.code(), Some(0), "{}", text(&verified.stdout));
+    fails(&["init", "nowhere"], "no such folder");
+    fails(&["init", "--kernel-from", "absent.py:f"], "no such file");
 }

@@ -12,6 +12,7 @@ mod controls;
 mod corpus;
 mod diagnose;
 mod fuzz;
+mod init;
 mod items;
 mod kernels;
 mod minimize;
@@ -70,6 +71,8 @@ enum Command {
     Bench(bench::Arguments),
     /// List, show and export the kernels of the catalogue.
     Kernels(kernels::Arguments),
+    /// Write a CI workflow and an empty corpus into a repository of your own.
+    Init(init::Arguments),
     /// Look after folders of cases.
     Corpus(corpus::Arguments),
     /// Prepare the Python environment now; otherwise it is prepared when first needed.
@@ -154,6 +157,7 @@ pub fn main() -> ExitCode {
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Kernels(arguments) => kernels::run(&arguments),
+        Command::Init(arguments) => init::run(&arguments),
         Command::Corpus(arguments) => corpus::run(&arguments),
         Command::Setup(arguments) => setup::run(&arguments),
     });

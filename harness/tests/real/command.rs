@@ -1,5 +1,6 @@
 //! The installed program, from an empty directory: the built-in corpus, and a short campaign with its documents.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -305,4 +306,45 @@ fn show_follows_a_fault_back_to_the_page_table() {
     std::fs::write(folder.path().join("clean.toml"), clean).unwrap();
     let output = countersign(folder.path(), &["show", "clean.toml", "--trace"]);
     assert!(text(&output).contains("no fault to follow back"), "{}", text(&output));
+}
+
+/// From an empty folder to a report, with files of one's own.
+#[test]
+fn a_repository_of_ones_own_is_begun_and_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str], code: i32| {
+        let output = countersign(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output));
+        text(&output)
+    };
+    let source = fs::read_to_string(&crate::real().exported[0].manifest.source.file).unwrap();
+    fs::write(folder.path().join("kernel.py"), source).unwrap();
+    let own = ["--kernel-from", "kernel.py:ragged_paged_attention"];
+    run(&[&["init"], &own[..]].concat(), 0);
+    let forms = ["--junit", "replay.xml", "--sarif", "replay.sarif", "--summary", "summary.md"];
+    let replay = ["replay", "corpus/regressions", "--known", "corpus/known.toml"];
+    run(&[&replay[..], &own, &forms].concat(), 0);
+    assert!(fs::read_to_string(folder.path().join("replay.xml")).unwrap().contains("failures=\"0\""));
+    let sarif: Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("replay.sarif")).unwrap()).unwrap();
+    assert_eq!(sarif["version"], "2.1.0");
+    assert!(fs::read_to_string(folder.path().join("summary.md")).unwrap().contains("# countersign"));
+
+    // A batch dumped from a server: 70 query tokens, and q has 64 rows.
+    let code = "import numpy as np\n\
+                i = lambda *v: np.array(v, np.int32)\n\
+                np.savez('batch.npz', q=np.zeros((64, 4, 128), np.float32), kv_pages=np.zeros((21, 16, 8, 128), np.float32),\n\
+                kv_lens=i(48, 40, 0, 0, 0, 0), page_indices=np.arange(18, dtype=np.int32).reshape(6, 3),\n\
+                cu_q_lens=i(0, 40, 70, 70, 70, 70, 70), num_seqs=i(2))";
+    let python = crate::real().environment.python();
+    assert!(Command::new(python).args(["-c", code]).current_dir(folder.path()).status().unwrap().success());
+    let said = run(&["diagnose", "batch.npz", "--save", "mine"], 1);
+    assert!(said.contains("total-q-within-rows"), "{said}");
+    let case = fs::read_dir(folder.path().join("mine")).unwrap().map(|entry| entry.unwrap().path());
+    let case = case.into_iter().find(|path| path.extension().is_some_and(|it| it == "toml")).unwrap();
+    let case = case.to_str().unwrap();
+    run(&["minimize", case, "--out", "small.toml"], 0);
+    run(&["replay", "small.toml", "--out", "run"], 0);
+    run(&["report", "run", "--output", "report.html"], 0);
+    assert!(fs::read_to_string(folder.path().join("report.html")).unwrap().contains("<!DOCTYPE html>"));
 }
