@@ -97,7 +97,7 @@ def test_float_options_stay_floats() -> None:
     [
         ({"entry_point": "os.path"}, "module:function"),
         ({"entry_point": "jax.no_such_module:f"}, "no entry point"),
-        ({"operands": [{"name": "kv_pages", "dtype": "f32", "shape": [1]}]}, "not the leading parameters"),
+        ({"operands": [{"name": "kv_pages", "dtype": "f32", "shape": [1]}]}, "leading parameters must be"),
         ({"operands": [{"name": "q", "dtype": "f33", "shape": [1]}]}, "unknown element type"),
     ],
 )
