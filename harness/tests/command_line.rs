@@ -261,6 +261,14 @@ fn a_repository_is_begun_once_and_what_is_there_stays() {
     assert_eq!(std::fs::read_to_string(folder.path().join(files[1])).unwrap(), "version = 1 # mine\n");
     let verified = countersign(folder.path(), &["corpus", "verify", "corpus/regressions"]);
     assert_eq!(verified.status.code(), Some(0), "{}", text(&verified.stdout));
+    std::fs::create_dir(folder.path().join("my kernels")).unwrap();
+    std::fs::write(folder.path().join("my kernels/a=b.py"), "def f(): ...\n").unwrap();
+    let workflow = folder.path().join(files[3]);
+    std::fs::remove_file(&workflow).unwrap();
+    let own = countersign(folder.path(), &["init", "--kernel-from", "my kernels/a=b.py:f"]);
+    assert_eq!(own.status.code(), Some(0), "{}", text(&own.stderr));
+    let workflow = std::fs::read_to_string(workflow).unwrap();
+    assert_eq!(workflow.matches(" --kernel-from 'my kernels/a=b.py:f' ").count(), 2, "{workflow}");
     fails(&["init", "nowhere"], "no such folder");
     fails(&["init", "--kernel-from", "absent.py:f"], "no such file");
 }

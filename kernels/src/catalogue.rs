@@ -232,16 +232,18 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Puts the function of a file in the place of a kernel's own entry point.
+    /// Puts the function of a file in the place of every kernel's own entry point: whichever is chosen, that function is called.
     ///
     /// # Errors
-    /// An id that isn't there, a file that isn't.
-    pub fn substitute(&mut self, id: &str, file: &Path, function: &str) -> Result<(), String> {
+    /// A file that isn't there.
+    pub fn substitute(&mut self, file: &Path, function: &str) -> Result<(), String> {
         let path = absolute(file)?;
-        let kernel = self.kernels.iter_mut().find(|kernel| kernel.id == id);
-        let kernel = kernel.ok_or_else(|| format!("no kernel `{id}` in the catalogue"))?;
-        kernel.python.module = path;
-        kernel.python.entry_point = function.to_owned();
+        for PythonEntry { module, entry_point, .. } in
+            self.kernels.iter_mut().map(|kernel| &mut kernel.python)
+        {
+            module.clone_from(&path);
+            function.clone_into(entry_point);
+        }
         Ok(())
     }
 
@@ -295,7 +297,7 @@ pub fn parse_kernel(file: &str, text: &str) -> Result<KernelEntry, CatalogueErro
     #[serde(deny_unknown_fields)]
     struct KernelText {
         version: Spanned<u32>,
-        id: String,
+        id: Spanned<String>,
         family: Family,
         title: String,
         description: String,
@@ -322,6 +324,13 @@ pub fn parse_kernel(file: &str, text: &str) -> Result<KernelEntry, CatalogueErro
             format!("version {} is not known; this build reads version 1", kernel.version.get_ref());
         return Err(error_at(kernel.version.span().start, message));
     }
+    // Ids are fields of signatures and of file names.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+    if kernel.id.get_ref().is_empty() || !kernel.id.get_ref().chars().all(is_plain) {
+        let message =
+            format!("id {:?} must be of letters, digits and `-`, `_`, `.`, `@`", kernel.id.get_ref());
+        return Err(error_at(kernel.id.span().start, message));
+    }
     let mut names = BTreeSet::new();
     let mut variants = Vec::new();
     let small = kernel.variants.small.into_iter().map(|text| (Tier::Small, text));
@@ -334,6 +343,7 @@ pub fn parse_kernel(file: &str, text: &str) -> Result<KernelEntry, CatalogueErro
         variants.push(CatalogueVariant { tier, variant });
     }
     let KernelText { id, family, title, description, python, facts, .. } = kernel;
+    let id = id.into_inner();
     Ok(KernelEntry { id, family, title, description, python, facts, variants })
 }
 
@@ -491,6 +501,12 @@ mod tests {
 
     fn error(edit: impl Fn(&str) -> String) -> CatalogueError {
         parse_kernel("jax-rpa.toml", &edit(BUILTIN[0].1)).unwrap_err()
+    }
+
+    #[test]
+    fn an_id_that_would_break_signatures_is_refused_at_its_place() {
+        let error = error(|text| text.replace("id = \"jax-rpa\"", "id = \"a|b c\""));
+        assert!(error.message.contains("letters, digits") && error.line > 1, "{error}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The report as JUnit XML, which CI systems show as a list of tests.
 //!
 //! A replayed case is a test: it fails where its outcome isn't what it expects. Of a fuzz run each distinct finding is one: a
-//! known one is skipped with its cause, a new one fails. Variants that could not be loaded and faults of our own are errors.
+//! known one is skipped with its cause, a new one fails. Variants that could not be loaded, faults of our own, and what could not
+//! be run or asked are errors.
 //!
 //! Invariant: a test fails or errs if and only if the report's exit code isn't 0 for it; nothing in the text depends on the
 //! clock but the run's time.
@@ -44,6 +45,15 @@ pub fn to_junit(report: &Report) -> Result<String, SerializeError> {
     }
     for fault in &report.internal_errors {
         suite.add_test_case(error(&fault.kind, &format!("case {}", fault.case), &fault.message));
+    }
+    let summary = &report.summary;
+    for (count, what) in [(summary.unsupported, "unsupported"), (summary.unasked, "unasked")] {
+        if count > 0 {
+            suite.add_test_case(error("incomplete", what, &format!("{count} {what}")));
+        }
+    }
+    if summary.interrupted {
+        suite.add_test_case(error("incomplete", "interrupted", "the run was interrupted"));
     }
     xml.add_test_suite(suite);
     xml.to_string()

@@ -44,10 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let mut rows = Vec::new();
     for (name, text) in FILES {
         let text = text
-            .replace(
-                "@KERNEL@",
-                &if name.ends_with(".yml") { flags.trim().to_owned() } else { flags.clone() },
-            )
+            .replace("@KERNEL@", &flags)
             .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
             .replace("@REPOSITORY@", env!("CARGO_PKG_REPOSITORY"));
         let written = write_new(&folder.join(name), &text)?;
@@ -73,14 +70,22 @@ fn within(folder: &Path, python: &PythonArgument) -> PythonArgument {
 /// The options that every command of the repository needs, each with a space before it.
 fn flags(python: &PythonArgument) -> String {
     let mut flags = String::new();
-    if let Some(KernelFrom { id, file, function }) = &python.kernel_from {
-        let id = if id == "jax-rpa" { String::new() } else { format!("{id}=") };
-        flags += &format!(" --kernel-from {id}{}:{function}", file.display());
+    if let Some(KernelFrom { file, function }) = &python.kernel_from {
+        flags += &format!(" --kernel-from {}", quoted(&format!("{}:{function}", file.display())));
     }
     for folder in &python.catalog {
-        flags += &format!(" --catalog {}", folder.display());
+        flags += &format!(" --catalog {}", quoted(&folder.display().to_string()));
     }
     flags
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
+    match word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 /// Writes a file unless it is there.

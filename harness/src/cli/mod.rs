@@ -82,9 +82,9 @@ enum Command {
 /// Which kernels there are and which Python lowers them: of every command that needs either.
 #[derive(Debug, Clone, clap::Args)]
 struct PythonArgument {
-    /// Test a kernel of your own: the function of a Python file in the place of the catalogue's kernel (`jax-rpa`, or ID), with
+    /// Test a kernel of your own: the function of a Python file in the place of the catalogue's kernel, whichever is used, with
     /// its variants, rules and known findings. The file may import its neighbours.
-    #[arg(long, value_name = "[ID=]FILE.py:FUNCTION", value_parser = kernel_from)]
+    #[arg(long, value_name = "FILE.py:FUNCTION", value_parser = kernel_from)]
     kernel_from: Option<KernelFrom>,
     /// Add the kernels of a folder's catalogue files; may be repeated.
     #[arg(long, value_name = "DIR")]
@@ -98,18 +98,17 @@ struct PythonArgument {
 /// `--kernel-from`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct KernelFrom {
-    id: String,
     file: PathBuf,
     function: String,
 }
 
 fn kernel_from(text: &str) -> Result<KernelFrom, String> {
-    let (place, function) = text.rsplit_once(':').ok_or("write FILE.py:FUNCTION")?;
-    let (id, file) = place.split_once('=').unwrap_or(("jax-rpa", place));
-    if !file.ends_with(".py") || function.is_empty() {
-        return Err("write FILE.py:FUNCTION".to_owned());
+    match text.rsplit_once(':') {
+        Some((file, function)) if file.ends_with(".py") && !function.is_empty() => {
+            Ok(KernelFrom { file: file.into(), function: function.to_owned() })
+        }
+        _ => Err("write FILE.py:FUNCTION".to_owned()),
     }
-    Ok(KernelFrom { id: id.to_owned(), file: file.into(), function: function.to_owned() })
 }
 
 /// `--profile`, of the commands that run kernels.

@@ -35,10 +35,10 @@ pub(super) fn catalogue(python: &PythonArgument) -> Result<Catalogue, Failure> {
             Failure::new(error.to_string(), "kernels/catalog/jax-rpa.toml of the sources is an example")
         })?;
     }
-    if let Some(KernelFrom { id, file, function }) = &python.kernel_from {
-        catalogue.substitute(id, file, function).map_err(|why| {
-            Failure::new(why, "--kernel-from takes FILE.py:FUNCTION, or ID=FILE.py:FUNCTION")
-        })?;
+    if let Some(KernelFrom { file, function }) = &python.kernel_from {
+        catalogue
+            .substitute(file, function)
+            .map_err(|why| Failure::new(why, "--kernel-from takes FILE.py:FUNCTION"))?;
     }
     Ok(catalogue)
 }
