@@ -22,8 +22,9 @@ use crate::judge::{Finding, judge};
 use crate::loaded::Loaded;
 use crate::minimise::{BUDGET, Draft, Minimal, Minimiser, Target};
 use crate::replay::Item;
+use crate::repro::{self, Besides};
+use crate::show;
 use crate::signature::OptionNames;
-use crate::{repro, show};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -176,7 +177,9 @@ fn write_repro(
     let trial = minimiser.trial(draft).map_err(unreadable)?;
     let is_kept = |finding: &Finding| target.0.iter().any(|(signature, _)| *signature == finding.signature);
     let Some(finding) = judge(&trial).findings.into_iter().find(is_kept) else { return Ok(None) };
-    match repro::script(kernel, &draft.case, &trial, &finding, None) {
+    let others = minimiser.others(draft).map_err(unreadable)?.map(|others| others.to_string());
+    let besides = Besides { others: others.as_deref(), ..Besides::default() };
+    match repro::script(kernel, &draft.case, &trial, &finding, besides) {
         Ok(script) => {
             let path = out.with_extension("py");
             write_whole(&path, script.as_bytes()).map_err(|error| Failure::file(&path, error))?;

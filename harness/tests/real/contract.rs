@@ -1,6 +1,8 @@
 //! The published contract is what the checks say and what the kernel does today.
 
-use countersign::contract::{self, Lowering, batches, calls, calls_of, effect_of, published, sweep};
+use countersign::contract::{
+    self, Lowering, Regressions, batches, calls, calls_of, effect_of, published, sweep,
+};
 use countersign::known::KnownFile;
 use countersign_kernels::DeviceProfile;
 use countersign_kernels::engine::Policy;
@@ -76,6 +78,7 @@ fn a_sweep_counts_what_lowers_what_is_refused_and_what_crashes() {
         variants,
         &chosen[..6],
         &KnownFile::default(),
+        &Regressions::default(),
         &start,
         2,
         &|| true,
@@ -114,8 +117,9 @@ fn a_corpus_table_names_who_is_hit() {
     assert!(!others.is_empty());
     for exhibit in others {
         use countersign::campaign::Subject as _;
-        let variant = &subject.variants()[exhibit.variant];
-        let mut engine = subject.engine(exhibit.variant);
+        let variant = &exhibit.variant;
+        let position = subject.variants().iter().position(|other| other == variant).unwrap();
+        let mut engine = subject.engine(position);
         let trial = countersign::trial::run_trial(
             Some(engine.as_mut()),
             subject.kernel(),

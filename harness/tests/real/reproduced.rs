@@ -1,29 +1,38 @@
 //! Reproducers run for real: a Python with jax and numpy, nothing of ours on its path, and an exit code.
 //!
-//! `COUNTERSIGN_REPRODUCERS=all` runs that of every regression that shows a finding (some minutes), else three are drawn: one
-//! of wrong rows, one of a fault by derivation, one of a check's words.
+//! `COUNTERSIGN_REPRODUCERS=all` runs that of every regression that shows a finding (some minutes), else five are drawn: one
+//! of wrong rows, one of a fault by derivation, one of a check's words, one that fails to lower, one that lowers although it
+//! shouldn't.
 
 use std::process::Command;
 
 use countersign::campaign::Subject;
 use countersign::case::Case;
+use countersign::contract::{Lowering, judge_lowering};
 use countersign::corpus::{CorpusFile, Expect, builtin};
 use countersign::judge::{Finding, judge};
 use countersign::loaded::Loaded;
-use countersign::repro::script;
+use countersign::repro::{Besides, script};
 use countersign::signature::{Effect, Kind, Signature};
 use countersign::trial::{Trial, run_trial};
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::Tier;
-use countersign_kernels::engine::Policy;
+use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::env::Silent;
 use countersign_kernels::export::export;
+use countersign_kernels::rpa::validator::Verdict;
+use countersign_kernels::worker::Worker;
 
 use crate::real;
 
 /// The regressions whose scripts run always.
-const DRAWN: [&str; 3] =
-    ["kv-len-positive-others-rows", "page-index-in-range-out-of-bounds", "num-seqs-minus-one"];
+const DRAWN: [&str; 5] = [
+    "kv-len-positive-others-rows",
+    "page-index-in-range-out-of-bounds",
+    "num-seqs-minus-one",
+    "q-float16",
+    "num-seqs-int16",
+];
 
 /// Name and case of each regression that shows a finding.
 fn regressions() -> Vec<(String, Case)> {
@@ -47,16 +56,34 @@ fn tried(case: &Case) -> Trial {
     let exports = export(&real.environment, &entry_point, std::slice::from_ref(&variant), &Silent).unwrap();
     let loaded = Loaded::new(&real.kernel, vec![variant], exports, false);
     let mut engine = loaded.engine(0);
-    run_trial(Some(engine.as_mut()), &real.kernel, &loaded.variants()[0], case, &Policy::default()).unwrap()
+    let runs: Option<&mut dyn Engine> = if case.statics.is_some() { None } else { Some(engine.as_mut()) };
+    run_trial(runs, &real.kernel, &loaded.variants()[0], case, &Policy::default()).unwrap()
+}
+
+/// What becomes of a call with static overrides that the check accepts.
+fn lowered(case: &Case, trial: &Trial) -> Option<Lowering> {
+    if case.statics.is_none() || trial.static_verdict != Verdict::Accepts {
+        return None;
+    }
+    let call = case.python_call(&real().kernel, &trial.variant);
+    Some(Lowering::of(Worker::start(&real().environment).unwrap().trace(&call).unwrap()))
 }
 
 /// The scripts of all findings of a case, each with its signature.
 fn scripts(case: &Case) -> Vec<(String, String)> {
     let trial = tried(case);
-    let findings = judge(&trial).findings;
+    let lowering = lowered(case, &trial);
+    let findings = match &lowering {
+        Some(lowering) => judge_lowering(&trial, lowering),
+        None => judge(&trial).findings,
+    };
+    let besides = Besides { others: None, lowering: lowering.as_ref() };
     assert!(!findings.is_empty());
     let one = |finding: &Finding| {
-        (finding.signature.to_string(), script(&real().kernel, case, &trial, finding, None).unwrap())
+        (
+            finding.signature.to_string(),
+            script(&real().kernel, case, &trial, finding, Besides::default()).unwrap(),
+        )
     };
     findings.iter().map(one).collect()
 }
@@ -124,7 +151,7 @@ fn what_no_regression_shows_yet_is_told_apart_all_the_same() {
         let text = "divergence|jax-rpa|-|wrong-rows|-";
         let signature = Signature { kind, effect, ..Signature::parse(text).unwrap() };
         let finding = Finding { signature, detail: "claimed by a test".to_owned(), stack: Vec::new() };
-        script(&real().kernel, &case, &trial, &finding, None).unwrap()
+        script(&real().kernel, &case, &trial, &finding, Besides::default()).unwrap()
     };
     let hang = claim(Kind::Fault, Effect::Hang);
     for (script, code, words) in [

@@ -8,7 +8,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{
     ContractTable, Counts, Gap, GapsReport, RuleRow, Side, SlipRow, SweepReport, by_count, effect_words,
-    gap_class,
+    gap_class, made_of,
 };
 use crate::html::findings;
 use crate::html::{grouped, strip};
@@ -172,7 +172,10 @@ fn gaps(gaps: &[Gap]) -> Markup {
         by_class.entry(gap_class(&gap.finding.kind)).or_default().push(gap);
     }
     html! {
-        p { "Each with the smallest batch that is known to show it. “Known” means that its cause is explained." }
+        p {
+            "Each with the smallest batch that shows it: no sequence, no token and no oddity of it can be left out. “Known” means that \
+             its cause is explained."
+        }
         (findings::legend(false))
         @for (class, gaps) in by_class {
             h3 { (findings::capital(class)) span.count { " " (gaps.len()) } }
@@ -182,10 +185,26 @@ fn gaps(gaps: &[Gap]) -> Markup {
                         h5 { "Who is hit" }
                         ul { @for sentence in &gap.attribution { li { (sentence) } } }
                     }
-                    p.note { "Batch from " (gap.origin) "." }
+                    (kept(gap))
                 }))
             }
         }
+    }
+}
+
+/// Where the case comes from, where it is kept, what explains it.
+fn kept(gap: &Gap) -> Markup {
+    html! {
+        p.note {
+            (made_of(gap)) ". "
+            @match &gap.regression {
+                Some(name) => { "Kept as " code { "corpus/" (name) } },
+                None => { strong { "No regression shows it yet" } },
+            }
+            @if let Some(entry) = &gap.known { ", explained by " code { (entry) } " in " code { "corpus/known.toml" } }
+            "."
+        }
+        @if let (None, Err(why)) = (&gap.finding.repro, &gap.script) { p.note { "No script shows it: " (why) "." } }
     }
 }
 
@@ -225,7 +244,7 @@ fn swept(sweep: &SweepReport) -> Markup {
         p {
             "Every option at its edges, every shape off by one, every element type that the signature doesn't forbid ("
             (super::counts_text(&sweep.singles, str::to_owned)) " edits of " (sweep.variants.join(", ")) "), and "
-            (grouped(sweep.pairs)) " pairs of these. The real static check was asked first; what it accepts was lowered."
+            (grouped(sweep.pairs)) " pairs of these, of which " (grouped(sweep.explained)) " show what one of the edits shows alone. The real static check was asked first; what it accepts was lowered."
         }
         @if sweep.unasked > 0 { p.warn { (grouped(sweep.unasked)) " calls without an answer." } }
         h3 { "Outcomes" }
@@ -242,7 +261,7 @@ fn swept(sweep: &SweepReport) -> Markup {
         h3 { "Gaps" }
         @if sweep.gaps.is_empty() { p { "None." } }
         @for gap in &sweep.gaps {
-            (findings::card_with(&gap.finding, false, html! { p.note { (gap.origin) } }))
+            (findings::card_with(&gap.finding, false, kept(gap)))
         }
         h3 { "Refusals, and in which words" }
         div.scroll tabindex="0" {
