@@ -1,6 +1,7 @@
 //! The static side swept through the real entry point: every edit of a variant's call, and pairs of them drawn by a seed.
 //!
-//! A pair is filed only where neither edit alone explains it: by the same gap, or by ending in the same way at the same line.
+//! A pair is filed only where neither edit alone explains it: by the same gap, or by ending in the same way at the same line. Where
+//! both are needed for a call not to lower, the line is the place, not the rule that one of them breaks.
 //!
 //! Invariant: which calls there are is a function of variants, seed and number of pairs; every answer is the installed
 //! package's, and a call without one is counted as unasked.
@@ -21,7 +22,7 @@ use countersign_kernels::worker::{Worker, WorkerError};
 use countersign_reports::{Counts, FindingReport, FindingStatus, Gap, SweepReport};
 
 use super::calls::verdict;
-use super::lowering::{Lowering, judge_lowering};
+use super::lowering::{Lowering, judge_lowering, line_of};
 use super::{Regressions, count, verdict_name};
 use crate::campaign::{described, status};
 use crate::case::{Case, Payload, StaticOverrides, VariantRef};
@@ -32,7 +33,7 @@ use crate::known::{Facts, KnownFile};
 use crate::ordered::in_order;
 use crate::payload::Stream;
 use crate::repro::{self, Besides};
-use crate::signature::{OptionNames, Signature};
+use crate::signature::{Kind, OptionNames, Signature};
 use crate::trial::{Trial, run_trial};
 
 /// One call of the sweep.
@@ -156,7 +157,11 @@ fn ask(
         statics: Some(StaticOverrides::between(&StaticCall::of(variant), &swept.call)),
     };
     let policy = Policy::of(countersign_kernels::DeviceProfile::exact());
-    let trial = run_trial(None, kernel, variant, &case, &policy).map_err(|error| error.to_string())?;
+    let mut trial = run_trial(None, kernel, variant, &case, &policy).map_err(|error| error.to_string())?;
+    // No value is swept. The metadata is the unedited call's, and need not fit an edited shape.
+    if let Verdict::Refuses { .. } = trial.dynamic_verdict {
+        trial.dynamic_verdict = Verdict::Accepts;
+    }
     let python = Call::of_static(&entry_point, variant.generation, &swept.call)
         .ok_or_else(|| format!("{}: an element type without a wire form", swept.name))?;
     let real = worker.validate_values(&python, &[]).map_err(|error| error.to_string())?;
@@ -287,6 +292,15 @@ impl Sums {
             let before = findings.len();
             findings.retain(|finding| !self.is_explained(swept, finding, end.as_ref()));
             self.explained += u64::from(findings.len() < before);
+            // The edit that breaks the rule lowers by itself, or ends elsewhere: what the two meet together is the line.
+            for finding in findings.iter_mut().filter(|finding| finding.signature.kind == Kind::DoesNotLower)
+            {
+                if let Some(Lowering::Fails(refusal)) = &lowering
+                    && let Some(line) = line_of(&trial, refusal)
+                {
+                    finding.signature.locus = line;
+                }
+            }
         }
         for finding in findings {
             self.gap(finding, swept, variant, kernel, &trial, &case, lowering.as_ref(), known, regressions);

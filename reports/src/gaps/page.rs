@@ -4,74 +4,49 @@
 
 use std::collections::BTreeMap;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::{
     ContractTable, Counts, Gap, GapsReport, RuleRow, Side, SlipRow, SweepReport, by_count, effect_words,
     gap_class, made_of,
 };
-use crate::html::findings;
-use crate::html::{grouped, strip};
+use crate::html::{Section, findings, grouped, page, strip};
 
 /// Renders `report` as a whole HTML document.
 pub fn gaps_to_html(report: &GapsReport) -> String {
     let contract = &report.contract;
+    let section = |id, title, body| Section { id, title, body };
     let mut sections = vec![
-        ("contract", "The contract, measured", rules(&contract.rules)),
-        ("gaps", "Gaps", gaps(&report.gaps)),
-        ("slips", "Slips", slips(&report.slips)),
+        section("contract", "The contract, measured", rules(&contract.rules)),
+        section("gaps", "Gaps", gaps(&report.gaps)),
+        section("slips", "Slips", slips(&report.slips)),
     ];
     if let Some(sweep) = &report.sweep {
-        sections.push(("static", "The static side, swept", swept(sweep)));
+        sections.push(section("static", "The static side, swept", swept(sweep)));
     }
-    sections.push(("probes", "Probes one by one", probes(&contract.rules)));
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Validation gaps of " (contract.kernel) }
-                style { (PreEscaped(include_str!("../html/style.css"))) }
-            }
-            body {
-                (strip::patterns())
-                header {
-                    p.tool { (report.tool) }
-                    h1 { "Validation gaps of " (contract.kernel) }
-                    p.lead {
-                        "Which inputs may the kernel be given, which of them do its checks refuse, and what happens to the rest? \
-                         Each rule was probed on both sides of its boundary; every effect below is what the kernel did when it was run."
-                    }
-                    (figures(report))
-                    dl.facts {
-                        dt { "kernel" } dd { (packages(contract)) }
-                        dt { "source" } dd { code { (contract.source_sha256) } }
-                        dt { "batches on" } dd { (contract.variants.len()) " variants" }
-                        dt { "static calls on" } dd { (contract.static_variants.join(", ")) }
-                        dt { "made by" } dd { code { (report.command) } }
-                    }
-                    p.limits {
-                        strong { "Never seen from here: " }
-                        "bugs of the TPU compiler itself, a device's own arithmetic, and timing."
-                    }
-                }
-                nav aria-label="Sections" { @for (id, title, _) in &sections { a href={ "#" (id) } { (title) } } }
-                main {
-                    @for (id, title, body) in &sections {
-                        section id=(id) aria-labelledby={ (id) "-title" } {
-                            h2 id={ (id) "-title" } { (title) }
-                            (body)
-                        }
-                    }
-                }
-            }
+    sections.push(section("probes", "Probes one by one", probes(&contract.rules)));
+    let header = html! {
+        (strip::patterns())
+        p.tool { (report.tool) }
+        h1 { "Validation gaps of " (contract.kernel) }
+        p.lead {
+            "Which inputs may the kernel be given, which of them do its checks refuse, and what happens to the rest? \
+             Each rule was probed on both sides of its boundary; every effect below is what the kernel did when it was run."
+        }
+        (figures(report))
+        dl.facts {
+            dt { "kernel" } dd { (packages(contract)) }
+            dt { "source" } dd { code { (contract.source_sha256) } }
+            dt { "batches on" } dd { (contract.variants.len()) " variants" }
+            dt { "static calls on" } dd { (contract.static_variants.join(", ")) }
+            dt { "made by" } dd { code { (report.command) } }
+        }
+        p.limits {
+            strong { "Never seen from here: " }
+            "bugs of the TPU compiler itself, a device's own arithmetic, and timing."
         }
     };
-    let mut text = page.into_string();
-    text.push('\n');
-    text
+    page(&format!("Validation gaps of {}", contract.kernel), &header, &sections, &html! {})
 }
 
 fn packages(contract: &ContractTable) -> String {

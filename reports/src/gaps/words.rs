@@ -10,9 +10,9 @@ pub(super) fn made_of(gap: &Gap) -> String {
     let Some(minimised) = &gap.finding.minimised else { return from };
     let end = if minimised.complete { "" } else { ", and not to the end" };
     let executions = minimised.executions;
-    if minimised.before == minimised.after {
+    if minimised.before == minimised.after && minimised.complete {
         let size = &minimised.after;
-        return format!("{from}; {size}, of which nothing can be left out ({executions} executions{end})");
+        return format!("{from}; {size}, of which nothing can be left out ({executions} executions)");
     }
     let (before, after) = (&minimised.before, &minimised.after);
     format!("{from}; made smaller, from {before} to {after}, in {executions} executions{end}")
