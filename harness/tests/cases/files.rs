@@ -6,7 +6,7 @@ use std::path::Path;
 use countersign::corpus::{self, CorpusFile, Expect, builtin};
 use countersign::generate::{BoundaryClass, Slip};
 use countersign::known::{Facts, KnownFile};
-use countersign::signature::Signature;
+use countersign::signature::{OptionNames, Signature};
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
 use countersign_kernels::rpa::contract;
 
