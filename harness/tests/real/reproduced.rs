@@ -4,6 +4,7 @@
 //! of wrong rows, one of a fault by derivation, one of a check's words, one that fails to lower, one that lowers although it
 //! shouldn't.
 
+use std::collections::HashSet;
 use std::process::Command;
 
 use countersign::campaign::Subject;
@@ -22,6 +23,8 @@ use countersign_kernels::env::Silent;
 use countersign_kernels::export::export;
 use countersign_kernels::rpa::validator::Verdict;
 use countersign_kernels::worker::Worker;
+use countersign_mosaic::FaultClass;
+use tempfile::TempDir;
 
 use crate::real;
 
@@ -90,7 +93,11 @@ fn scripts(case: &Case) -> Vec<(String, String)> {
 
 /// What the script prints and its exit code, run from an empty folder in the environment's Python.
 fn run(script: &str) -> (Option<i32>, String) {
-    let folder = tempfile::tempdir().unwrap();
+    run_in(&tempfile::tempdir().unwrap(), script)
+}
+
+/// The same, from a folder.
+fn run_in(folder: &TempDir, script: &str) -> (Option<i32>, String) {
     let file = folder.path().join("repro.py");
     std::fs::write(&file, script).unwrap();
     let mut python = Command::new(real().environment.python());
@@ -154,14 +161,48 @@ fn what_no_regression_shows_yet_is_told_apart_all_the_same() {
         script(&real().kernel, &case, &trial, &finding, Besides::default()).unwrap()
     };
     let hang = claim(Kind::Fault, Effect::Hang);
+    let race = claim(Kind::Fault, Effect::Fault(FaultClass::Race));
     for (script, code, words) in [
         (claim(Kind::Divergence, Effect::WrongRows), 1, "0 row(s) are wrong"),
         (claim(Kind::DmaOrder, Effect::OtherBits), 1, "copies land: []"),
+        (race.clone(), 1, "finds no race"),
         (hang.clone(), 1, "The kernel ends."),
         (hang.replace("SECONDS = 300", "SECONDS = 0.01"), 0, "did not end within 0.01 s"),
     ] {
         let (ended, said) = run(&script);
         assert_eq!(ended, Some(code), "{said}");
         assert!(said.contains(words), "{said}");
+    }
+    // The same kernel without its waits, on the same batch.
+    let kernel = real().exported[0].manifest.source.text().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let careless = kernel.replace("async_copy.wait()", "pass");
+    assert_ne!(careless, kernel);
+    std::fs::write(folder.path().join("careless.py"), careless).unwrap();
+    let import = "from jax.experimental.pallas.ops.tpu.ragged_paged_attention import kernel as rpa";
+    assert!(race.contains(import));
+    let (code, said) = run_in(&folder, &race.replace(import, "import careless as rpa"));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("races with a copy"), "{said}");
+}
+
+/// Why no script is written for a division without a result: no divisor is read from a batch.
+#[test]
+fn the_released_kernel_divides_by_constants_only() {
+    for (variant, module) in real().variants.iter().zip(&real().modules) {
+        let mut constants = HashSet::new();
+        let mut quotients = 0;
+        module.walk(|op, _| match op.name.as_str() {
+            "arith.constant" => constants.extend(op.results.iter().copied()),
+            "vector.broadcast" if constants.contains(&op.operands[0]) => {
+                constants.extend(op.results.iter().copied());
+            }
+            "arith.divsi" | "arith.remsi" => {
+                quotients += 1;
+                assert!(constants.contains(&op.operands[1]), "{}: line {}", variant.name, op.line);
+            }
+            _ => {}
+        });
+        assert!(quotients > 0, "{}", variant.name);
     }
 }
