@@ -12,7 +12,9 @@ use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::env::Environment;
 use countersign_kernels::worker::Worker;
-use countersign_reports::{FindingStatus, Gap, SweepReport, counts_text, effect_words, gaps_to_json};
+use countersign_reports::{
+    Counts, FindingStatus, Gap, SweepReport, counts_text, effect_words, gap_class, gaps_to_json,
+};
 
 use super::console::{CaseProgress, Failure, print};
 use super::fuzz::watch_interrupts;
@@ -112,10 +114,11 @@ pub(super) fn measure(
 
 fn describe(report: &SweepReport) -> String {
     let mut text = format!(
-        "{} edits of {}, {} pairs of them, {} without an answer\n",
+        "{} edits of {}, {} pairs of them ({} show what one of the edits shows alone), {} without an answer\n",
         counts_text(&report.singles, str::to_owned),
         report.variants.join(", "),
         report.pairs,
+        report.explained,
         report.unasked
     );
     for (keeping, outcomes) in &report.outcomes {
@@ -125,7 +128,11 @@ fn describe(report: &SweepReport) -> String {
     for (by, count, words) in &report.words {
         text += &format!("{count:5}  {by}: {words}\n");
     }
-    text += "\ngaps\n";
+    let mut kinds = Counts::new();
+    for gap in &report.gaps {
+        *kinds.entry(gap.finding.kind.clone()).or_default() += 1;
+    }
+    text += &format!("\ngaps: {}\n", counts_text(&kinds, |kind| gap_class(kind).to_owned()));
     for gap in &report.gaps {
         let status = match gap.finding.status {
             FindingStatus::Known => "known",

@@ -83,10 +83,7 @@ fn scripts(case: &Case) -> Vec<(String, String)> {
     let besides = Besides { others: None, lowering: lowering.as_ref() };
     assert!(!findings.is_empty());
     let one = |finding: &Finding| {
-        (
-            finding.signature.to_string(),
-            script(&real().kernel, case, &trial, finding, Besides::default()).unwrap(),
-        )
+        (finding.signature.to_string(), script(&real().kernel, case, &trial, finding, besides).unwrap())
     };
     findings.iter().map(one).collect()
 }
