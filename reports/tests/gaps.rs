@@ -43,6 +43,7 @@ fn finding(signature: &str) -> FindingReport {
         minimised: None,
         others: None,
         repro: None,
+        suspects: None,
     }
 }
 

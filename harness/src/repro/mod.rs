@@ -56,7 +56,10 @@ pub fn script(
     let mut text = docstring(kernel, variant, finding, trial, besides.others);
     let payload = match &case.statics {
         Some(statics) => shapes(&case.static_call(variant), statics),
-        None => payload(case, variant, &batch)?,
+        None => match payload(case, variant, &batch) {
+            Err(_) if !shows.runs() => shapes(&case.static_call(variant), &StaticOverrides::default()),
+            payload => payload?,
+        },
     };
     text += &shows.imports(&kernel.python, payload.contains("base64"));
     text += "\n# ---- the batch ------------------------------------------------------------------------------------------------------------\n\n";

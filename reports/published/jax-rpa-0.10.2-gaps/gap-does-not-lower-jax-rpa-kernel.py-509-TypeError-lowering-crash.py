@@ -12,7 +12,6 @@ tried.
 Written by countersign 0.1.0.
 """
 
-import functools
 import sys
 import traceback
 
@@ -86,7 +85,7 @@ def lower():
     """What is raised while the call is lowered for the TPU, by the entry point or by JAX below it; None where it lowers."""
     device = mesh_lib.AbstractDevice(DEVICE, 1, "tpu")
     mesh = mesh_lib.AbstractMesh((1,), ("x",), (mesh_lib.AxisType.Auto,), abstract_device=device)
-    entry_point = jax.jit(functools.partial(rpa.ragged_paged_attention, **OPTIONS))
+    entry_point = jax.jit(lambda *arrays: rpa.ragged_paged_attention(*arrays, **OPTIONS))
     try:
         with mesh_lib.use_abstract_mesh(mesh):
             entry_point.trace(*operands()).lower(lowering_platforms=("tpu",))

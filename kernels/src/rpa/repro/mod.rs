@@ -50,7 +50,8 @@ impl Shows {
         }
     }
 
-    const fn runs(self) -> bool {
+    /// Whether the script runs the kernel; if not, q and the cache matter by their shapes and types alone.
+    pub const fn runs(self) -> bool {
         match self {
             Shows::Values | Shows::Refusal | Shows::Orders | Shows::Hang | Shows::Races => true,
             Shows::Message | Shows::Lowering | Shows::Derived => false,
@@ -80,7 +81,7 @@ impl Shows {
             standard.push("import importlib.util");
         }
         if self == Shows::Lowering {
-            standard.extend(["import functools", "import traceback"]);
+            standard.push("import traceback");
         }
         standard.sort_unstable();
         let mut lines = standard.join("\n") + "\n\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\n";
