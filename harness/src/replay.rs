@@ -78,6 +78,15 @@ impl Item {
     }
 }
 
+/// What a second look at a case brought up.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Look<'a> {
+    /// The path to its fault.
+    pub followed: Option<&'a Followed>,
+    /// What the sequences that break a rule do to the others, in a sentence.
+    pub others: Option<&'a str>,
+}
+
 /// The sums of a replay.
 #[derive(Debug)]
 pub struct Replay<'k> {
@@ -109,12 +118,12 @@ impl<'k> Replay<'k> {
         self.policy
     }
 
-    /// Adds one case as it was tried, with the path to its fault, and asks `validator` about it.
+    /// Adds one case as it was tried, with what a second look brought up, and asks `validator` about it.
     pub fn add(
         &mut self,
         item: &Item,
         trial: Result<Trial, CaseError>,
-        followed: Option<&Followed>,
+        look: Look<'_>,
         validator: &mut dyn Validator,
     ) {
         let index = self.summary.cases;
@@ -150,6 +159,10 @@ impl<'k> Replay<'k> {
             Some(Err(_)) | None => (judge(&trial).findings, trial.conduct.to_string()),
         };
         let expected = expected_signatures(&item.file);
+        let evidence = Evidence {
+            others: look.others.map(str::to_owned),
+            ..Evidence::of(&trial, &item.file.case, look.followed)
+        };
         let mut news = false;
         for finding in &findings {
             let entry = self
@@ -169,12 +182,7 @@ impl<'k> Replay<'k> {
                 cause: cause.map(str::to_owned),
                 link: entry.and_then(|entry| entry.link.clone()),
                 case: index,
-                ..described(
-                    finding,
-                    &item.variant,
-                    &words,
-                    Some(Evidence::of(&trial, &item.file.case, followed)),
-                )
+                ..described(finding, &item.variant, &words, Some(evidence.clone()))
             };
             self.file(report);
         }

@@ -44,6 +44,7 @@ fn finding(signature: &str) -> FindingReport {
         others: None,
         suspects: None,
         repro: None,
+        suspects: None,
     }
 }
 
@@ -70,6 +71,9 @@ fn sample() -> GapsReport {
         finding: finding(signature),
         attribution: vec!["Rows 3 to 5 of sequence 1 are wrong.".to_owned()],
         origin: "a test".to_owned(),
+        regression: Some("regressions/k/empty.toml".to_owned()),
+        known: Some("gap:mishandles-disputed|k|kv-len-positive|residue|*".to_owned()),
+        script: Err("nobody wrote one".to_owned()),
     };
     GapsReport {
         version: GAPS_VERSION,
@@ -118,6 +122,8 @@ fn both_renderers_show_every_part() {
             "kernel.py:7,TypeError",
             "countersign kernels gaps k",
             "jax 0.10.2",
+            "corpus/regressions/k/empty.toml",
+            "nobody wrote one",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }

@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use countersign_kernels::env::write_whole;
 use serde_json::{Value, json};
 
 use super::{Found, Totals};
@@ -129,21 +130,6 @@ impl EventLog {
         write_whole(&self.out.join(&name), script.as_bytes())?;
         Ok(name)
     }
-}
-
-/// Writes a file that nobody ever sees in part: a kill leaves the old one, or none.
-///
-/// # Errors
-/// The file can't be written.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary); // the error at hand is the one to report
-    }
-    written
 }
 
 /// Where a finding's case is stored, relative to the run's folder.

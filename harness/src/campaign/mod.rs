@@ -19,7 +19,8 @@ use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::rpa::contract::Keeping;
 
-pub use events::{EventLog, FINDINGS_FOLDER, ORIGINALS_FOLDER, file_name, write_whole};
+pub use countersign_kernels::env::write_whole;
+pub use events::{EventLog, FINDINGS_FOLDER, ORIGINALS_FOLDER, file_name};
 pub use progress::Progress;
 pub use report::{Confirmed, described, exit_code, finish, status, tool};
 pub use totals::{Found, Totals};

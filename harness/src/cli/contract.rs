@@ -17,15 +17,18 @@ use countersign_reports::{
 };
 
 use super::PythonArgument;
-use super::console::{Failure, SetupProgress, print};
+use super::console::{CaseProgress, Failure, SetupProgress, print};
 use super::fuzz::{cores, known, watch_interrupts};
 use super::items;
 use super::session::{self, AskWorker};
 use super::sweep;
 use super::table::{self, row};
 use super::variant::VariantArgument;
+use crate::campaign::{Subject as _, write_whole};
+use crate::contract::Regressions;
 use crate::contract::{self, Batches, CallsError, Effort, Subjects};
 use crate::loaded::Loaded;
+use crate::minimise::BUDGET;
 use crate::replay::Item;
 
 /// Cases of the campaign that slips are counted in.
@@ -44,6 +47,9 @@ pub(super) struct Gaps {
     /// Generated batches in which slips are counted and gaps looked for.
     #[arg(long, value_name = "N", default_value_t = CASES)]
     cases: usize,
+    /// Most cases that are executed to make the batch of one gap smaller.
+    #[arg(long, value_name = "N", default_value_t = BUDGET, value_parser = clap::value_parser!(u64).range(1..))]
+    budget: u64,
     /// Pairs of edits of the static side.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pairs: u64,
@@ -144,19 +150,28 @@ pub(super) fn gaps(arguments: &Gaps, catalogue: &Catalogue) -> Result<u8, Failur
     let Measured { table, batches } = measure(&environment, kernel, &loaded, &variants)?;
     let sweep_effort = sweep::Effort { seed: SEED, pairs: Some(arguments.pairs), time: None, jobs: cores() };
     let interrupted = watch_interrupts()?;
-    let swept = sweep::measure(kernel, &variants[..1], &sweep_effort, &known, &environment, interrupted);
-
     let items: Vec<Item> = items::read("builtin".as_ref(), catalogue)?
         .into_iter()
-        .filter(|item| item.name.starts_with("regressions/") && item.file.case.statics.is_none())
-        .filter(|item| item.file.case.kernel == kernel.id)
+        .filter(|item| item.name.starts_with("regressions/") && item.file.case.kernel == kernel.id)
         .collect();
-    let corpus = items::load(&environment, kernel, &items.iter().collect::<Vec<_>>())?;
+    let all = load_all(&environment, kernel, &variants, &items)?;
+    let regressions = Regressions::of(&items, all.variants(), &known);
+    let swept = sweep::measure(
+        kernel,
+        &variants[..1],
+        &sweep_effort,
+        &known,
+        &regressions,
+        &environment,
+        interrupted,
+    );
     let policy = Policy::of(DeviceProfile::exact());
-    let effort = Effort { cases: arguments.cases, seed: SEED, jobs: cores(), interrupted };
+    let Gaps { cases, budget, .. } = *arguments;
+    let effort = Effort { cases, seed: SEED, budget, jobs: cores(), interrupted };
+    let mut progress: Option<CaseProgress> = None;
     let version = table.packages.get("jax").cloned().unwrap_or_else(|| "unknown".to_owned());
-    let report = contract::report(
-        Subjects { loaded: &loaded, corpus: &corpus, items: &items },
+    let mut report = contract::report(
+        Subjects { loaded: &loaded, all: &all, items: &items },
         table,
         batches,
         Some(swept),
@@ -168,11 +183,21 @@ pub(super) fn gaps(arguments: &Gaps, catalogue: &Catalogue) -> Result<u8, Failur
             "countersign kernels gaps {} --cases {} --pairs {}",
             kernel.id, arguments.cases, arguments.pairs
         ),
+        &mut |of, name| progress.get_or_insert_with(|| CaseProgress::new(of)).done(name),
     )
     .map_err(|error| Failure::new(error.to_string(), "this is a fault of countersign: please report it"))?;
 
+    drop(progress);
+
     let out = &arguments.out;
-    fs::create_dir_all(out).map_err(|error| Failure::file(out, error))?;
+    let scripts = format!("{}-{version}-gaps", kernel.id);
+    let folder = out.join(&scripts);
+    fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, error))?;
+    let sweep_gaps = report.sweep.iter_mut().flat_map(|sweep| &mut sweep.gaps);
+    for gap in report.gaps.iter_mut().chain(sweep_gaps) {
+        let name = format!("{scripts}/{}.py", sweep::slug(gap));
+        sweep::write_script(gap, out, &name)?;
+    }
     let json = |error: serde_json::Error| Failure::new(error.to_string(), "please report this");
     let name = format!("{}-{version}", kernel.id);
     for (file, text) in [
@@ -181,12 +206,28 @@ pub(super) fn gaps(arguments: &Gaps, catalogue: &Catalogue) -> Result<u8, Failur
         (format!("{name}-contract.json"), gaps_to_json(&report.contract).map_err(json)?),
     ] {
         let path = out.join(file);
-        fs::write(&path, text).map_err(|error| Failure::file(&path, error))?;
+        write_whole(&path, text.as_bytes()).map_err(|error| Failure::file(&path, error))?;
     }
     print(&closing(&report, &out.join(format!("{name}-gaps.html")).display().to_string()))?;
     let sweep_gaps = report.sweep.iter().flat_map(|sweep| &sweep.gaps);
     let new = report.gaps.iter().chain(sweep_gaps).any(|gap| gap.finding.status != FindingStatus::Known);
     Ok(u8::from(new))
+}
+
+/// The kernel on `variants` and on those of the cases besides.
+fn load_all(
+    environment: &Environment,
+    kernel: &KernelEntry,
+    variants: &[Variant],
+    items: &[Item],
+) -> Result<Loaded, Failure> {
+    let mut all = variants.to_vec();
+    for item in items.iter().filter(|item| item.file.case.statics.is_none()) {
+        if !all.iter().any(|variant| variant.same_call(&item.variant)) {
+            all.push(item.variant.clone());
+        }
+    }
+    session::load(environment, kernel, all)
 }
 
 fn closing(report: &GapsReport, path: &str) -> String {

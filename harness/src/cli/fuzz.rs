@@ -27,7 +27,7 @@ use crate::corpus::{CorpusFile, Origin};
 use crate::known::KnownFile;
 use crate::loaded::Loaded;
 use crate::minimise::minimise_all;
-use crate::repro;
+use crate::repro::{self, Besides};
 use crate::suspects::Finder;
 
 const EXAMPLES: &str = "\
@@ -319,7 +319,8 @@ fn confirm_all(
         }
         let script = confirmation.trial.as_ref().map(|trial| {
             let others = confirmation.evidence.as_ref().and_then(|evidence| evidence.others.as_deref());
-            repro::script(loaded.kernel(), &confirmation.shown.case, trial, &confirmation.finding, others)
+            let besides = Besides { others, ..Besides::default() };
+            repro::script(loaded.kernel(), &confirmation.shown.case, trial, &confirmation.finding, besides)
         });
         let repro = match script {
             Some(Ok(script)) => Some(log.repro(found, &script)?),

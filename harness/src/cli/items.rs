@@ -17,6 +17,8 @@ use super::session;
 use crate::campaign::Subject;
 use crate::case::CaseError;
 use crate::corpus;
+use crate::interference::interference;
+use crate::judge::judge;
 use crate::loaded::Loaded;
 use crate::ordered::in_order;
 use crate::replay::Item;
@@ -72,6 +74,8 @@ pub(super) struct Tried {
     pub(super) coverage: Vec<u64>,
     /// The path to its fault, if it has one.
     pub(super) followed: Option<Followed>,
+    /// What the sequences that break a rule do to the others, where it shows a finding.
+    pub(super) others: Option<String>,
     pub(super) seconds: f64,
 }
 
@@ -103,7 +107,13 @@ pub(super) fn try_all(
             }
             _ => None,
         };
-        Tried { trial, coverage, followed, seconds }
+        let others = match (&mut engine, &trial) {
+            (Some(engine), Ok(trial)) if !judge(trial).findings.is_empty() => {
+                interference(engine.as_mut(), variant, &file.case, policy).ok().flatten()
+            }
+            _ => None,
+        };
+        Tried { trial, coverage, followed, others: others.map(|others| others.to_string()), seconds }
     };
     let go_on = || !interrupted.load(Ordering::Relaxed);
     in_order(items.len(), jobs, &go_on, &work, &mut |index, tried| each(&items[index], tried));

@@ -3,6 +3,7 @@
 //! Invariant: the file that was given is never changed.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -16,14 +17,16 @@ use super::console::{Failure, SetupProgress, print, today};
 use super::fuzz::{known, watch_interrupts};
 use super::{OrdersArgument, ProfileArgument, PythonArgument, items, session};
 use crate::campaign::{Subject, write_whole};
-use crate::case::CaseError;
+use crate::case::{Case, CaseError};
 use crate::corpus::{CorpusFile, Expect, Origin};
 use crate::judge::{Finding, judge};
 use crate::loaded::Loaded;
 use crate::minimise::{BUDGET, Draft, Minimal, Minimiser, Target};
+use crate::payload::sha256_of;
 use crate::replay::Item;
+use crate::repro::{self, Besides};
+use crate::show;
 use crate::signature::OptionNames;
-use crate::{repro, show};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,6 +106,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let out = arguments.out.clone().unwrap_or_else(|| path.with_extension("min.toml"));
     let shows = minimiser.target(&minimal.draft).map_err(unreadable)?;
     let file = small_file(&loaded, &item, &minimal, &shows, path);
+    keep_payload(&minimal.draft.case, path, &out)?;
     write_whole(&out, file.to_toml().as_bytes()).map_err(|error| Failure::file(&out, error))?;
     let repro = write_repro(&mut minimiser, kernel, &minimal.draft, &target, &out)?;
     tell(arguments, &loaded, &minimal, &shows, (&out, repro.as_deref()), &file)?;
@@ -163,6 +167,21 @@ fn small_file(loaded: &Loaded, item: &Item, minimal: &Minimal, shows: &Target, p
     }
 }
 
+/// Copies the payload's file, where there is one, beside the smaller case: a case finds it in its own folder.
+fn keep_payload(case: &Case, path: &Path, out: &Path) -> Result<(), Failure> {
+    let Some(file) = &case.payload.file else { return Ok(()) };
+    let (from, to) = (path.with_file_name(&file.name), out.with_file_name(&file.name));
+    if !to.exists() {
+        return fs::copy(&from, &to).map(drop).map_err(|error| Failure::file(&to, error));
+    }
+    let there = sha256_of(&to).map_err(|error| Failure::file(&to, error))?;
+    if there == file.sha256 {
+        return Ok(());
+    }
+    let message = format!("{}: another file of that name is there", to.display());
+    Err(Failure::new(message, "name another folder with --out"))
+}
+
 /// Writes the script that shows the first kept finding beside the case; its path, where there is one.
 fn write_repro(
     minimiser: &mut Minimiser<'_>,
@@ -176,7 +195,9 @@ fn write_repro(
     let trial = minimiser.trial(draft).map_err(unreadable)?;
     let is_kept = |finding: &Finding| target.0.iter().any(|(signature, _)| *signature == finding.signature);
     let Some(finding) = judge(&trial).findings.into_iter().find(is_kept) else { return Ok(None) };
-    match repro::script(kernel, &draft.case, &trial, &finding, None) {
+    let others = minimiser.others(draft).map_err(unreadable)?.map(|others| others.to_string());
+    let besides = Besides { others: others.as_deref(), ..Besides::default() };
+    match repro::script(kernel, &draft.case, &trial, &finding, besides) {
         Ok(script) => {
             let path = out.with_extension("py");
             write_whole(&path, script.as_bytes()).map_err(|error| Failure::file(&path, error))?;

@@ -26,7 +26,7 @@ use super::{OrdersArgument, ProfileArgument, PythonArgument};
 use crate::campaign::{self, Subject};
 use crate::interpreter::InterpreterEngine;
 use crate::loaded::Loaded;
-use crate::replay::{Item, Replay};
+use crate::replay::{Item, Look, Replay};
 use crate::trial::run_trial;
 
 const EXAMPLES: &str = "\
@@ -195,7 +195,8 @@ fn replay_kernel(
     items::try_all(loaded, items, jobs, &policy, interrupted, &mut |item, tried| {
         match tried {
             Ok(tried) => {
-                replay.add(item, tried.trial, tried.followed.as_ref(), &mut validator);
+                let look = Look { followed: tried.followed.as_ref(), others: tried.others.as_deref() };
+                replay.add(item, tried.trial, look, &mut validator);
                 if slowest.as_ref().is_none_or(|(seconds, _)| tried.seconds > *seconds) {
                     *slowest = Some((tried.seconds, item.name.clone()));
                 }
@@ -242,7 +243,7 @@ fn interpret(
             &item.file.case,
             &Policy::of(DeviceProfile::exact()),
         );
-        replay.add(item, trial, None, &mut validator);
+        replay.add(item, trial, Look::default(), &mut validator);
         progress.done(&item.name);
     }
     Ok(())
@@ -313,7 +314,8 @@ fn news(finding: &FindingReport) -> String {
     for frame in finding.fault.iter().flat_map(|fault| &fault.stack) {
         text += &format!("    {frame}\n");
     }
-    for sentence in finding.fault.iter().flat_map(|fault| &fault.meaning) {
+    let meaning = finding.fault.iter().flat_map(|fault| &fault.meaning);
+    for sentence in meaning.chain(&finding.others) {
         text += &format!("  {sentence}\n");
     }
     text

@@ -3,20 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use countersign_kernels::catalogue::Catalogue;
-use countersign_kernels::engine::Policy;
+use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::rpa::bind::bind;
 use countersign_kernels::rpa::meaning::meaning;
+use countersign_kernels::rpa::validator::Verdict;
 
 use super::console::{Failure, print};
+use super::session::AskWorker;
 use super::{ProfileArgument, PythonArgument, session};
 use crate::campaign::Subject;
 use crate::case::CaseError;
-use crate::confirm::words;
+use crate::confirm::{Validator as _, words};
+use crate::contract::judge_lowering;
 use crate::interference::interference;
 use crate::judge::judge;
 use crate::replay::Item;
+use crate::repro::{self, Besides};
 use crate::trial::{Examined, examine, run_trial};
-use crate::{repro, show, traced};
+use crate::{show, traced};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -82,17 +86,30 @@ fn script(arguments: &Arguments, catalogue: &Catalogue, item: &Item) -> Result<S
     let loaded = session::load(&environment, kernel, vec![item.variant.clone()])?;
     let unreadable =
         |error: CaseError| Failure::new(error.to_string(), "a case file is described in corpus/README.md");
-    let mut engine = loaded.engine(0);
+    let (variant, mut engine) = (&loaded.variants()[0], loaded.engine(0));
     let policy = Policy::of(arguments.profile.profile);
-    let trial =
-        run_trial(Some(engine.as_mut()), kernel, &loaded.variants()[0], case, &policy).map_err(unreadable)?;
-    let Some(finding) = judge(&trial).findings.into_iter().next() else {
+    let runs: Option<&mut dyn Engine> = if case.statics.is_some() { None } else { Some(engine.as_mut()) };
+    let trial = run_trial(runs, kernel, variant, case, &policy).map_err(unreadable)?;
+    let lowering = match (&case.statics, &trial.static_verdict) {
+        (Some(_), Verdict::Accepts) => Some(
+            AskWorker::new(&environment, kernel)
+                .lower(variant, case)
+                .map_err(|why| Failure::new(why, "`countersign setup --check` looks at the environment"))?,
+        ),
+        _ => None,
+    };
+    let findings = match &lowering {
+        Some(lowering) => judge_lowering(&trial, lowering),
+        None => judge(&trial).findings,
+    };
+    let Some(finding) = findings.into_iter().next() else {
         let message = format!("{} shows no finding. {}", arguments.file.display(), trial.conduct);
         return Err(Failure::new(message, "a script is written of a finding"));
     };
-    let others = interference(engine.as_mut(), &loaded.variants()[0], case, &policy).map_err(unreadable)?;
+    let others = interference(engine.as_mut(), variant, case, &policy).map_err(unreadable)?;
     let others = others.map(|others| others.to_string());
-    repro::script(kernel, case, &trial, &finding, others.as_deref()).map_err(|why| {
+    let besides = Besides { others: others.as_deref(), lowering: lowering.as_ref() };
+    repro::script(kernel, case, &trial, &finding, besides).map_err(|why| {
         Failure::new(format!("{}: {why}", arguments.file.display()), "`--trace` shows what happens")
     })
 }

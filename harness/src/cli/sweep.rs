@@ -12,11 +12,13 @@ use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::env::Environment;
 use countersign_kernels::worker::Worker;
-use countersign_reports::{FindingStatus, SweepReport, counts_text, effect_words, gaps_to_json};
+use countersign_reports::{
+    Counts, FindingStatus, Gap, SweepReport, counts_text, effect_words, gap_class, gaps_to_json,
+};
 
 use super::console::{CaseProgress, Failure, print};
 use super::fuzz::watch_interrupts;
-use crate::contract::{calls_of, sweep};
+use crate::contract::{Regressions, calls_of, sweep};
 use crate::known::KnownFile;
 use crate::signature::Signature;
 
@@ -42,14 +44,17 @@ pub(super) fn run(
     json: bool,
 ) -> Result<u8, Failure> {
     let interrupted = watch_interrupts()?;
-    let report = measure(kernel, variants, effort, known, environment, interrupted);
+    let regressions = Regressions::default();
+    let mut report = measure(kernel, variants, effort, known, &regressions, environment, interrupted);
     let folder = out.join("findings");
     fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, error))?;
-    for gap in &report.gaps {
-        let Some(text) = &gap.finding.case_file else { continue };
-        let slug = Signature::parse(&gap.finding.signature).map_or_else(|_| "gap".to_owned(), |s| s.slug());
-        let path = folder.join(format!("static-{slug}.toml"));
-        fs::write(&path, text).map_err(|error| Failure::file(&path, error))?;
+    for gap in &mut report.gaps {
+        let name = format!("static-{}", slug(gap));
+        if let Some(text) = &gap.finding.case_file {
+            let path = folder.join(format!("{name}.toml"));
+            fs::write(&path, text).map_err(|error| Failure::file(&path, error))?;
+        }
+        write_script(gap, out, &format!("findings/{name}.py"))?;
     }
     let text =
         gaps_to_json(&report).map_err(|error| Failure::new(error.to_string(), "please report this"))?;
@@ -71,12 +76,27 @@ pub(super) fn run(
     })
 }
 
+/// A file name for a gap.
+pub(super) fn slug(gap: &Gap) -> String {
+    Signature::parse(&gap.finding.signature).map_or_else(|_| "gap".to_owned(), |signature| signature.slug())
+}
+
+/// Writes the script of a gap, if it has one, to `name` below `out`, and names it in the finding.
+pub(super) fn write_script(gap: &mut Gap, out: &Path, name: &str) -> Result<(), Failure> {
+    let Ok(script) = &gap.script else { return Ok(()) };
+    let path = out.join(name);
+    fs::write(&path, script).map_err(|error| Failure::file(&path, error))?;
+    gap.finding.repro = Some(name.to_owned());
+    Ok(())
+}
+
 /// The sweep, until it is interrupted.
 pub(super) fn measure(
     kernel: &KernelEntry,
     variants: &[Variant],
     effort: &Effort,
     known: &KnownFile,
+    regressions: &Regressions<'_>,
     environment: &Environment,
     interrupted: &AtomicBool,
 ) -> SweepReport {
@@ -87,15 +107,18 @@ pub(super) fn measure(
         || effort.time.is_none_or(|time| started.elapsed() < time) && !interrupted.load(Ordering::Relaxed);
     let mut progress = CaseProgress::new(calls.len());
     let start = || Worker::start(environment);
-    sweep(kernel, variants, &calls, known, &start, effort.jobs, &go_on, &mut |name| progress.done(name))
+    sweep(kernel, variants, &calls, known, regressions, &start, effort.jobs, &go_on, &mut |name| {
+        progress.done(name)
+    })
 }
 
 fn describe(report: &SweepReport) -> String {
     let mut text = format!(
-        "{} edits of {}, {} pairs of them, {} without an answer\n",
+        "{} edits of {}, {} pairs of them ({} show what one of the edits shows alone), {} without an answer\n",
         counts_text(&report.singles, str::to_owned),
         report.variants.join(", "),
         report.pairs,
+        report.explained,
         report.unasked
     );
     for (keeping, outcomes) in &report.outcomes {
@@ -105,7 +128,11 @@ fn describe(report: &SweepReport) -> String {
     for (by, count, words) in &report.words {
         text += &format!("{count:5}  {by}: {words}\n");
     }
-    text += "\ngaps\n";
+    let mut kinds = Counts::new();
+    for gap in &report.gaps {
+        *kinds.entry(gap.finding.kind.clone()).or_default() += 1;
+    }
+    text += &format!("\ngaps: {}\n", counts_text(&kinds, |kind| gap_class(kind).to_owned()));
     for gap in &report.gaps {
         let status = match gap.finding.status {
             FindingStatus::Known => "known",

@@ -82,12 +82,7 @@ pub fn batches(subject: &dyn Subject, policy: &Policy) -> Result<Batches, CaseEr
                 let engine = engines[position].as_mut();
                 let trial = run_trial(Some(engine), subject.kernel(), variant, &case, policy)?;
                 add(&mut row, edge, is_kept, &trial);
-                measured.gallery.offer(
-                    &format!("the probe “{}” of {}", edge.name, rule.id),
-                    position,
-                    &case,
-                    &trial,
-                );
+                measured.gallery.offer(&format!("the probe “{}” of {}", edge.name, rule.id), &case, &trial);
             }
         }
         measured.rules.push(row);

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use countersign_kernels::Variant;
+
 use crate::case::Case;
 use crate::judge::{Finding, judge};
 use crate::signature::{OptionNames, Signature};
@@ -17,8 +19,8 @@ pub struct Exhibit {
     pub finding: Finding,
     /// The case.
     pub case: Case,
-    /// Position of its variant in the subject, or in the corpus' variants.
-    pub variant: usize,
+    /// Its variant.
+    pub variant: Variant,
     /// Where it comes from.
     pub origin: String,
     /// Cases that showed the gap.
@@ -33,17 +35,17 @@ pub struct Gallery {
 }
 
 impl Gallery {
-    /// Looks at a trial; `variant` is a position of the caller's.
-    pub fn offer(&mut self, origin: &str, variant: usize, case: &Case, trial: &Trial) {
-        self.offer_ranked(origin, variant, case, trial, true);
+    /// Looks at a trial.
+    pub fn offer(&mut self, origin: &str, case: &Case, trial: &Trial) {
+        self.offer_ranked(origin, case, trial, true);
     }
 
     /// As [`Gallery::offer`], for a case of the corpus: those are small by care.
-    pub fn offer_from_corpus(&mut self, origin: &str, variant: usize, case: &Case, trial: &Trial) {
-        self.offer_ranked(origin, variant, case, trial, false);
+    pub fn offer_from_corpus(&mut self, origin: &str, case: &Case, trial: &Trial) {
+        self.offer_ranked(origin, case, trial, false);
     }
 
-    fn offer_ranked(&mut self, origin: &str, variant: usize, case: &Case, trial: &Trial, measured: bool) {
+    fn offer_ranked(&mut self, origin: &str, case: &Case, trial: &Trial, measured: bool) {
         for finding in judge(trial).findings {
             let key = Signature { options: OptionNames::Any, ..finding.signature.clone() };
             let metadata = &case.metadata;
@@ -51,8 +53,8 @@ impl Gallery {
             let total: u64 = metadata.cu_q_lens.iter().map(|end| u64::from(end.unsigned_abs())).sum();
             let lengths: u64 = metadata.kv_lens.iter().map(|len| u64::from(len.unsigned_abs())).sum();
             let size = (measured, sequences, total + lengths, case.payload.patches.len());
-            let exhibit =
-                Exhibit { finding, case: case.clone(), variant, origin: origin.to_owned(), count: 1, size };
+            let (variant, origin) = (trial.variant.clone(), origin.to_owned());
+            let exhibit = Exhibit { finding, case: case.clone(), variant, origin, count: 1, size };
             match self.exhibits.get_mut(&key) {
                 None => {
                     self.exhibits.insert(key, exhibit);
@@ -60,24 +62,6 @@ impl Gallery {
                 Some(known) => {
                     let count = known.count + 1;
                     if size < known.size {
-                        *known = exhibit;
-                    }
-                    known.count = count;
-                }
-            }
-        }
-    }
-
-    /// Takes over what another gallery holds.
-    pub fn extend(&mut self, other: Gallery) {
-        for (key, exhibit) in other.exhibits {
-            match self.exhibits.get_mut(&key) {
-                None => {
-                    self.exhibits.insert(key, exhibit);
-                }
-                Some(known) => {
-                    let count = known.count + exhibit.count;
-                    if exhibit.size < known.size {
                         *known = exhibit;
                     }
                     known.count = count;

@@ -55,6 +55,12 @@ impl fmt::Display for Lowering {
     }
 }
 
+/// The line of the kernel's source at which it failed, with the exception.
+pub(super) fn line_of(trial: &Trial, refusal: &Refusal) -> Option<Locus> {
+    let line = refusal.line?;
+    Some(Locus::Source { file: trial.source_file.clone(), line, op: refusal.kind.clone() })
+}
+
 /// Findings of a call of static overrides: those of its trial, and what the lowering adds.
 pub fn judge_lowering(trial: &Trial, lowering: &Lowering) -> Vec<Finding> {
     let mut findings = judge(trial).findings;
@@ -79,12 +85,7 @@ pub fn judge_lowering(trial: &Trial, lowering: &Lowering) -> Vec<Finding> {
         | (Keeping::Broken, Lowering::Lowers, None)
         | (Keeping::Disputed | Keeping::Broken, Lowering::Fails(_), None) => {}
         (Keeping::Kept, Lowering::Fails(refusal), Some(_) | None) => {
-            let locus = match refusal.line {
-                Some(line) => {
-                    Locus::Source { file: trial.source_file.clone(), line, op: refusal.kind.clone() }
-                }
-                None => Locus::Kernel,
-            };
+            let locus = line_of(trial, refusal).unwrap_or(Locus::Kernel);
             let detail = format!("the call keeps every rule and the static check accepts it. {lowering}");
             add(Kind::DoesNotLower, locus, Effect::LoweringCrash, detail);
         }

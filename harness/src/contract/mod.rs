@@ -4,7 +4,7 @@
 //! probes (kernels) ─┬─ batches ─ VM ──────────────┐
 //!                   └─ calls ─ worker, exporter ──┼─ table ─ published ─ effect_of
 //! generated batches ─ slips ──────────────────────┤
-//!                   └─ gallery (smallest) ─ gaps ─┴─ report
+//!                   └─ gallery ─ minimiser ─ gaps ─┴─ report
 //! ```
 //!
 //! Invariant: nothing here says what a kernel or a check does that no run showed.
@@ -15,6 +15,7 @@ mod calls;
 mod gallery;
 mod lowering;
 mod published;
+mod regressions;
 mod report;
 mod slips;
 mod sweep;
@@ -26,6 +27,7 @@ pub use calls::{CallsError, calls};
 pub use gallery::{Exhibit, Gallery};
 pub use lowering::{Lowering, judge_lowering};
 pub use published::{RuleEffect, effect_of, published};
+pub use regressions::Regressions;
 pub use report::{Effort, Subjects, report, table};
 pub use slips::slips;
 pub use sweep::{Swept, calls_of, sweep};

@@ -34,15 +34,15 @@ pub fn slips(
         let mut engine = subject.engine(position);
         let trial =
             run_trial(Some(engine.as_mut()), subject.kernel(), variant, &generated.case, policy).ok()?;
-        Some((position, generated, trial))
+        Some((generated, trial))
     };
     let go_on = || !interrupted.load(Ordering::Relaxed);
     in_order(cases, jobs, &go_on, &work, &mut |index, done| {
-        let Ok(Some((position, generated, trial))) = done else {
+        let Ok(Some((generated, trial))) = done else {
             tracing::warn!("case {index} of seed {seed} could not be tried");
             return;
         };
-        gallery.offer(&format!("seed {seed}, case {index}"), position, &generated.case, &trial);
+        gallery.offer(&format!("seed {seed}, case {index}"), &generated.case, &trial);
         let Some(slip) = generated.tags.slip else { return };
         let row = rows.entry(slip).or_insert_with(|| SlipRow {
             slip: slip.name().to_owned(),

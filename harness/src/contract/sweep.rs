@@ -1,5 +1,8 @@
 //! The static side swept through the real entry point: every edit of a variant's call, and pairs of them drawn by a seed.
 //!
+//! A pair is filed only where neither edit alone explains it: by the same gap, or by ending in the same way at the same line. Where
+//! both are needed for a call not to lower, the line is the place, not the rule that one of them breaks.
+//!
 //! Invariant: which calls there are is a function of variants, seed and number of pairs; every answer is the installed
 //! package's, and a call without one is counted as unasked.
 
@@ -11,6 +14,7 @@ use countersign_kernels::Variant;
 use countersign_kernels::call::Call;
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::engine::Policy;
+use countersign_kernels::export::Refusal;
 use countersign_kernels::rpa::contract::probe::base;
 use countersign_kernels::rpa::sweep::{Edit, both, edits};
 use countersign_kernels::rpa::validator::{StaticCall, Verdict};
@@ -18,8 +22,8 @@ use countersign_kernels::worker::{Worker, WorkerError};
 use countersign_reports::{Counts, FindingReport, FindingStatus, Gap, SweepReport};
 
 use super::calls::verdict;
-use super::lowering::{Lowering, judge_lowering};
-use super::{count, verdict_name};
+use super::lowering::{Lowering, judge_lowering, line_of};
+use super::{Regressions, count, verdict_name};
 use crate::campaign::{described, status};
 use crate::case::{Case, Payload, StaticOverrides, VariantRef};
 use crate::confirm::words;
@@ -28,7 +32,8 @@ use crate::judge::{Finding, judge};
 use crate::known::{Facts, KnownFile};
 use crate::ordered::in_order;
 use crate::payload::Stream;
-use crate::signature::{OptionNames, Signature};
+use crate::repro::{self, Besides};
+use crate::signature::{Kind, OptionNames, Signature};
 use crate::trial::{Trial, run_trial};
 
 /// One call of the sweep.
@@ -42,6 +47,8 @@ pub struct Swept {
     pub call: StaticCall,
     /// Axis of a single edit; absent for a pair.
     pub axis: Option<&'static str>,
+    /// The names of a pair's two edits; none for a single one.
+    pub parts: Vec<String>,
 }
 
 /// All single edits of `variants`, then `pairs` pairs of edits of one variant.
@@ -54,6 +61,7 @@ pub fn calls_of(variants: &[Variant], seed: u64, pairs: usize) -> Vec<Swept> {
             name: edit.name.clone(),
             call: edit.call.clone(),
             axis: Some(edit.axis.name()),
+            parts: Vec::new(),
         }));
     }
     let singles = calls.len();
@@ -69,7 +77,8 @@ pub fn calls_of(variants: &[Variant], seed: u64, pairs: usize) -> Vec<Swept> {
         let mut draw = || &edits[stream.below(edits.len() as u64) as usize];
         let (first, second) = (draw(), draw());
         let Some(call) = both(&variants[variant], first, second) else { continue };
-        calls.push(Swept { variant, name: format!("{}, {}", first.name, second.name), call, axis: None });
+        let parts = vec![first.name.clone(), second.name.clone()];
+        calls.push(Swept { variant, name: parts.join(", "), call, axis: None, parts });
     }
     calls
 }
@@ -89,6 +98,7 @@ pub fn sweep(
     variants: &[Variant],
     calls: &[Swept],
     known: &KnownFile,
+    regressions: &Regressions<'_>,
     start: &(dyn Fn() -> Result<Worker, WorkerError> + Sync),
     jobs: usize,
     go_on: &(dyn Fn() -> bool + Sync),
@@ -119,7 +129,14 @@ pub fn sweep(
     in_order(calls.len(), jobs, &go_on, &work, &mut |index, answered| {
         let swept = &calls[index];
         each(&swept.name);
-        sums.add(swept, &variants[swept.variant], kernel, answered.and_then(|answer| answer), known);
+        sums.add(
+            swept,
+            &variants[swept.variant],
+            kernel,
+            answered.and_then(|answer| answer),
+            known,
+            regressions,
+        );
     });
     sums.finish(variants)
 }
@@ -140,7 +157,11 @@ fn ask(
         statics: Some(StaticOverrides::between(&StaticCall::of(variant), &swept.call)),
     };
     let policy = Policy::of(countersign_kernels::DeviceProfile::exact());
-    let trial = run_trial(None, kernel, variant, &case, &policy).map_err(|error| error.to_string())?;
+    let mut trial = run_trial(None, kernel, variant, &case, &policy).map_err(|error| error.to_string())?;
+    // No value is swept. The metadata is the unedited call's, and need not fit an edited shape.
+    if let Verdict::Refuses { .. } = trial.dynamic_verdict {
+        trial.dynamic_verdict = Verdict::Accepts;
+    }
     let python = Call::of_static(&entry_point, variant.generation, &swept.call)
         .ok_or_else(|| format!("{}: an element type without a wire form", swept.name))?;
     let real = worker.validate_values(&python, &[]).map_err(|error| error.to_string())?;
@@ -162,8 +183,65 @@ struct Sums {
     outcomes: BTreeMap<String, Counts>,
     words: BTreeMap<String, (u64, String)>,
     gaps: BTreeMap<Signature, Gap>,
+    /// What came of single edits, by variant and name.
+    alone: BTreeMap<(usize, String), Alone>,
+    explained: u64,
     unasked: u64,
     problems: Vec<String>,
+}
+
+/// What a single edit led to.
+#[derive(Default)]
+struct Alone {
+    /// How it ended, where it didn't lower.
+    end: Option<End>,
+    /// Its gaps.
+    gaps: Vec<Signature>,
+}
+
+/// How a call ended that didn't lower: who stopped it, where, and in which words.
+#[derive(PartialEq)]
+struct End {
+    by: String,
+    line: Option<u32>,
+    /// Of a check's crash, and where no line is known.
+    words: String,
+}
+
+impl End {
+    fn of(trial: &Trial, lowering: Option<&Lowering>) -> Option<End> {
+        match (&trial.static_verdict, lowering) {
+            (_, Some(Lowering::Lowers)) | (Verdict::Accepts, None) => None,
+            (
+                _,
+                Some(
+                    Lowering::Declined(Refusal { kind, message, line, .. })
+                    | Lowering::Fails(Refusal { kind, message, line, .. }),
+                ),
+            ) => {
+                // Words hold numbers of the call, so that where a line says enough they would only differ.
+                let words = if line.is_some() { String::new() } else { first_words(message) };
+                Some(End { by: kind.clone(), line: *line, words })
+            }
+            (Verdict::Refuses { check, .. }, None) => {
+                Some(End { by: (*check).to_owned(), line: None, words: String::new() })
+            }
+            (Verdict::Crashes { message }, None) => {
+                Some(End { by: "static check".to_owned(), line: None, words: message.clone() })
+            }
+        }
+    }
+}
+
+/// The first line that says something, cut.
+fn first_words(message: &str) -> String {
+    let first = message.lines().find(|line| !line.trim().is_empty()).unwrap_or("(no message)");
+    first.chars().take(160).collect()
+}
+
+/// A gap's signature with any options.
+fn gap_of(finding: &Finding) -> Signature {
+    Signature { options: OptionNames::Any, ..finding.signature.clone() }
 }
 
 impl Sums {
@@ -174,6 +252,7 @@ impl Sums {
         kernel: &KernelEntry,
         answered: Result<Answered, String>,
         known: &KnownFile,
+        regressions: &Regressions<'_>,
     ) {
         match swept.axis {
             Some(axis) => {
@@ -201,13 +280,39 @@ impl Sums {
         let keeping = trial.contract.keeping().name().to_owned();
         count(self.outcomes.entry(keeping).or_default(), &outcome);
         self.say(&trial, lowering.as_ref());
-        let findings = match &lowering {
+        let mut findings = match &lowering {
             Some(lowering) => judge_lowering(&trial, lowering),
             None => judge(&trial).findings,
         };
-        for finding in findings {
-            self.gap(finding, swept, variant, kernel, &trial, &case, lowering.as_ref(), known);
+        let end = End::of(&trial, lowering.as_ref());
+        if swept.axis.is_some() {
+            let gaps = findings.iter().map(gap_of).collect();
+            self.alone.insert((swept.variant, swept.name.clone()), Alone { end, gaps });
+        } else {
+            let before = findings.len();
+            findings.retain(|finding| !self.is_explained(swept, finding, end.as_ref()));
+            self.explained += u64::from(findings.len() < before);
+            // The edit that breaks the rule lowers by itself, or ends elsewhere: what the two meet together is the line.
+            for finding in findings.iter_mut().filter(|finding| finding.signature.kind == Kind::DoesNotLower)
+            {
+                if let Some(Lowering::Fails(refusal)) = &lowering
+                    && let Some(line) = line_of(&trial, refusal)
+                {
+                    finding.signature.locus = line;
+                }
+            }
         }
+        for finding in findings {
+            self.gap(finding, swept, variant, kernel, &trial, &case, lowering.as_ref(), known, regressions);
+        }
+    }
+
+    /// Whether one edit of a pair explains a finding of it.
+    fn is_explained(&self, swept: &Swept, finding: &Finding, end: Option<&End>) -> bool {
+        let alone = |name: &String| self.alone.get(&(swept.variant, name.clone()));
+        swept.parts.iter().filter_map(alone).any(|alone| {
+            alone.gaps.contains(&gap_of(finding)) || (end.is_some() && alone.end.as_ref() == end)
+        })
     }
 
     /// In whose words it was refused.
@@ -222,9 +327,7 @@ impl Sums {
                 (format!("static check: {}", verdict_name(&trial.static_verdict)), message.clone())
             }
         };
-        let first = message.lines().find(|line| !line.trim().is_empty()).unwrap_or("(no message)");
-        let short: String = first.chars().take(160).collect();
-        self.words.entry(by).or_insert((0, short)).0 += 1;
+        self.words.entry(by).or_insert_with(|| (0, first_words(&message))).0 += 1;
     }
 
     #[allow(clippy::too_many_arguments, reason = "a call with all that came of it")]
@@ -238,16 +341,20 @@ impl Sums {
         case: &Case,
         lowering: Option<&Lowering>,
         known: &KnownFile,
+        regressions: &Regressions<'_>,
     ) {
-        let key = Signature { options: OptionNames::Any, ..finding.signature.clone() };
+        let key = gap_of(&finding);
         if let Some(gap) = self.gaps.get_mut(&key) {
             gap.finding.count += 1;
             return;
         }
-        let entry = known.explain(&finding.signature, &Facts::of(variant, &case.metadata));
-        let entry = entry.and_then(|at| known.entries.get(at));
+        let position = known.explain(&finding.signature, &Facts::of(variant, &case.metadata));
+        let entry = position.and_then(|at| known.entries.get(at));
+        let script = repro::script(kernel, case, trial, &finding, Besides { others: None, lowering });
+        let shown = case.clone().self_contained(kernel, std::slice::from_ref(variant));
+        let regression = regressions.find(&finding.signature, position, &shown).map(str::to_owned);
         let file = CorpusFile {
-            case: case.clone().self_contained(kernel, std::slice::from_ref(variant)),
+            case: shown,
             origin: None,
             expect: Some(Expect::Signatures(vec![finding.signature.to_string()])),
         };
@@ -260,10 +367,14 @@ impl Sums {
             case_file: Some(file.to_toml()),
             ..described(&finding, variant, &said, None)
         };
-        let gap =
-            Gap {
-                finding: report, attribution: Vec::new(), origin: format!("the edit “{}”", swept.name)
-            };
+        let gap = Gap {
+            finding: report,
+            attribution: Vec::new(),
+            origin: format!("the edit “{}”", swept.name),
+            regression,
+            known: entry.map(|entry| entry.signature.to_string()),
+            script,
+        };
         self.gaps.insert(key, gap);
     }
 
@@ -275,6 +386,7 @@ impl Sums {
             variants: variants.iter().map(|variant| variant.name.clone()).collect(),
             singles: self.singles,
             pairs: self.pairs,
+            explained: self.explained,
             swept: self.swept.into_iter().collect(),
             outcomes: self.outcomes,
             words,

@@ -131,14 +131,13 @@ impl Steps {
         let mut below = vec![0, 1];
         below.extend(self.limits.iter().copied());
         below.extend(self.blocks.iter().flat_map(|block| [length % block, length - block]));
-        below.extend([length / 2, length - length / 4, length - 1]);
+        // By halves of what is left, so that a length near the int32 limit takes no more steps than it has bits.
+        below.push(length / 2);
+        below.extend((1..i64::BITS).map(|halvings| length - (length >> halvings)));
+        below.push(length - 1);
         below.retain(|&less| 0 <= less && less < length);
-        let mut seen = Vec::new();
-        for less in below {
-            if !seen.contains(&less) {
-                seen.push(less);
-            }
-        }
-        seen.into_iter().map(|less| sign * less).collect()
+        below.sort_unstable();
+        below.dedup();
+        below.into_iter().map(|less| sign * less).collect()
     }
 }

@@ -30,6 +30,7 @@ use countersign_reports::SizeReport;
 
 use crate::campaign::Subject;
 use crate::case::{Case, CaseError};
+use crate::interference::{Interference, interference};
 use crate::judge::judge;
 use crate::known::{Facts, KnownFile};
 use crate::signature::Signature;
@@ -170,17 +171,24 @@ impl<'a> Minimiser<'a> {
     /// As [`Case::batch`].
     pub fn trial(&mut self, draft: &Draft) -> Result<Trial, CaseError> {
         let Draft { position, case } = draft;
-        let variant = &self.subject.variants()[*position];
-        let engine = if case.statics.is_some() {
-            None
-        } else {
-            Some(self.engines[*position].get_or_insert_with(|| self.subject.engine(*position)))
-        };
-        let engine: Option<&mut dyn Engine> = match engine {
-            Some(engine) => Some(engine.as_mut()),
-            None => None,
-        };
-        run_trial(engine, self.subject.kernel(), variant, case, &self.policy)
+        let (subject, policy) = (self.subject, self.policy);
+        let variant = &subject.variants()[*position];
+        let engine = if case.statics.is_some() { None } else { Some(self.engine(*position)) };
+        run_trial(engine, subject.kernel(), variant, case, &policy)
+    }
+
+    /// What the sequences of a case that break a rule do to the others.
+    ///
+    /// # Errors
+    /// As [`Case::batch`].
+    pub fn others(&mut self, draft: &Draft) -> Result<Option<Interference>, CaseError> {
+        let Draft { position, case } = draft;
+        let (subject, policy) = (self.subject, self.policy);
+        interference(self.engine(*position), &subject.variants()[*position], case, &policy)
+    }
+
+    fn engine(&mut self, position: usize) -> &mut dyn Engine {
+        self.engines[position].get_or_insert_with(|| self.subject.engine(position)).as_mut()
     }
 }
 

@@ -16,11 +16,12 @@ use countersign_kernels::call::OptionValue;
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::rpa::facts;
 use countersign_kernels::rpa::repro::Shows;
-use countersign_kernels::rpa::validator::{CHECKS, Verdict, check_of_message};
+use countersign_kernels::rpa::validator::{CHECKS, Shaped, StaticCall, Verdict, check_of_message};
 use countersign_mosaic::FaultClass;
 use countersign_reference::{Batch, Metadata};
 
-use crate::case::Case;
+use crate::case::{Case, StaticOverrides};
+use crate::contract::Lowering;
 use crate::judge::Finding;
 use crate::payload;
 use crate::signature::{Effect, Kind};
@@ -29,8 +30,16 @@ use crate::trial::{Conduct, Trial};
 /// Most lines that the arrays may take.
 const MAX_LINES: usize = 20_000;
 
-/// The script that shows `finding` of `case`, which `trial` tried; `others` is what the broken sequences do to the others, in a
-/// sentence.
+/// What is known of a finding besides its trial.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Besides<'a> {
+    /// What the broken sequences do to the others, in a sentence.
+    pub others: Option<&'a str>,
+    /// What became of the call when it was lowered; a finding about that needs it.
+    pub lowering: Option<&'a Lowering>,
+}
+
+/// The script that shows `finding` of `case`, which `trial` tried.
 ///
 /// # Errors
 /// In words, why there is none.
@@ -39,20 +48,26 @@ pub fn script(
     case: &Case,
     trial: &Trial,
     finding: &Finding,
-    others: Option<&str>,
+    besides: Besides<'_>,
 ) -> Result<String, String> {
     let variant = &trial.variant;
     let shows = shows(finding)?;
     let batch = case.batch(variant).map_err(|error| error.to_string())?;
-    let mut text = docstring(kernel, variant, finding, trial, others);
-    let payload = payload(case, variant, &batch)?;
+    let mut text = docstring(kernel, variant, finding, trial, besides.others);
+    let payload = match &case.statics {
+        Some(statics) => shapes(&case.static_call(variant), statics),
+        None => match payload(case, variant, &batch) {
+            Err(_) if !shows.runs() => shapes(&case.static_call(variant), &StaticOverrides::default()),
+            payload => payload?,
+        },
+    };
     text += &shows.imports(&kernel.python, payload.contains("base64"));
     text += "\n# ---- the batch ------------------------------------------------------------------------------------------------------------\n\n";
     text += &metadata(&case.metadata);
     text += &options(kernel, case, variant)?;
     text += &payload;
     text += "\n# ---- what is claimed ------------------------------------------------------------------------------------------------------\n\n";
-    text += &claims(shows, variant, trial, finding)?;
+    text += &claims(shows, variant, trial, finding, besides.lowering)?;
     text.push_str("\n\n");
     Ok(text + &shows.body(&kernel.python))
 }
@@ -65,6 +80,8 @@ fn shows(finding: &Finding) -> Result<Shows, String> {
         (Kind::DmaOrder, Effect::OtherBits) => Ok(Shows::Orders),
         (_, Effect::WrongRows | Effect::OthersRows | Effect::UndefinedOutput) => Ok(Shows::Values),
         (_, Effect::Hang) => Ok(Shows::Hang),
+        (_, Effect::Fault(FaultClass::Race)) => Ok(Shows::Races),
+        (_, Effect::LoweringCrash | Effect::Lowers) => Ok(Shows::Lowering),
         (
             _,
             Effect::Fault(
@@ -76,18 +93,17 @@ fn shows(finding: &Finding) -> Result<Shows, String> {
         ) => Ok(Shows::Derived),
         (
             _,
-            effect @ (Effect::Fault(
-                FaultClass::Race
-                | FaultClass::OutputRevisited
-                | FaultClass::Arithmetic
-                | FaultClass::Narrowing,
-            )
-            | Effect::OtherBits
-            | Effect::Refusal
-            | Effect::Message
-            | Effect::LoweringCrash
-            | Effect::Lowers),
-        ) => Err(format!("no script is written for {} ({})", effect.name(), signature.kind.name())),
+            effect @ Effect::Fault(
+                FaultClass::OutputRevisited | FaultClass::Arithmetic | FaultClass::Narrowing,
+            ),
+        ) => Err(format!(
+            "no batch makes the released kernel do that ({}): its output blocks, divisors and integer types follow from the \
+             call alone. In an edited one, `countersign show FILE --trace` names the line",
+            effect.name()
+        )),
+        (_, effect @ (Effect::OtherBits | Effect::Refusal | Effect::Message)) => {
+            Err(format!("{} is no effect of {}", effect.name(), signature.kind.name()))
+        }
     }
 }
 
@@ -182,7 +198,18 @@ fn options(kernel: &KernelEntry, case: &Case, variant: &Variant) -> Result<Strin
     Ok(text + "}\n")
 }
 
-/// q and the cache; operands that the case overrides are zeros of that shape and type, since only these are looked at.
+/// q, the cache, and what else the case overrides: zeros, since only shapes and types are looked at.
+fn shapes(call: &StaticCall, statics: &StaticOverrides) -> String {
+    let overridden = |name: &str| statics.operands.keys().any(|operand| operand.name() == name);
+    let operands = call.operands().into_iter();
+    let written = operands.filter(|(name, _)| ["q", "kv_pages"].contains(name) || overridden(name));
+    let line = |(name, Shaped { shape, dtype }): (&str, &Shaped)| {
+        format!("{name} = np.zeros({}, jnp.{dtype})\n", tuple(shape))
+    };
+    format!("\n# Only shapes and types are looked at.\n{}", written.map(line).collect::<String>())
+}
+
+/// q and the cache.
 fn payload(case: &Case, variant: &Variant, batch: &Batch) -> Result<String, String> {
     let meta = &case.metadata;
     let poison = |array: &Array| {
@@ -217,17 +244,6 @@ fn payload(case: &Case, variant: &Variant, batch: &Batch) -> Result<String, Stri
             "its payload is too large to be written out; `countersign minimize` makes the case smaller"
                 .to_owned(),
         );
-    }
-    if let Some(statics) = &case.statics {
-        lines.push("# As the call has them.".to_owned());
-        for (name, over) in &statics.operands {
-            let name = name.name();
-            let shape = over.shape.as_ref().map_or_else(|| format!("{name}.shape"), |shape| tuple(shape));
-            let dtype = over
-                .dtype
-                .map_or_else(|| format!("{name}.dtype"), |dtype| arrays::dtype_name(dtype).to_owned());
-            lines.push(format!("{name} = np.zeros({shape}, {dtype})"));
-        }
     }
     Ok(lines.join("\n") + "\n")
 }
@@ -274,8 +290,22 @@ fn owner_of_page(meta: &Metadata, page: usize, page_size: usize) -> String {
     owner.map_or_else(|| "nobody".to_owned(), |sequence| format!("sequence {sequence}"))
 }
 
-fn claims(shows: Shows, variant: &Variant, trial: &Trial, finding: &Finding) -> Result<String, String> {
+fn claims(
+    shows: Shows,
+    variant: &Variant,
+    trial: &Trial,
+    finding: &Finding,
+    lowering: Option<&Lowering>,
+) -> Result<String, String> {
     match shows {
+        Shows::Lowering => {
+            let raises = match lowering.ok_or("nobody has lowered the call")? {
+                Lowering::Lowers => "None".to_owned(),
+                Lowering::Declined(refusal) | Lowering::Fails(refusal) => format!("{:?}", refusal.kind),
+            };
+            let device = variant.generation.device_kind();
+            Ok(format!("RAISES = {raises}  # while it is lowered\nDEVICE = {device:?}\n"))
+        }
         Shows::Values | Shows::Refusal => {
             let Conduct::Finished(comparison) = &trial.conduct else {
                 return Err("the kernel did not end".to_owned());
@@ -322,6 +352,6 @@ fn claims(shows: Shows, variant: &Variant, trial: &Trial, finding: &Finding) -> 
                 blocks.pages,
             ))
         }
-        Shows::Orders | Shows::Hang => Ok(String::new()),
+        Shows::Orders | Shows::Hang | Shows::Races => Ok(String::new()),
     }
 }

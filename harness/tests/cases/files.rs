@@ -6,7 +6,7 @@ use std::path::Path;
 use countersign::corpus::{self, CorpusFile, Expect, builtin};
 use countersign::generate::{BoundaryClass, Slip};
 use countersign::known::{Facts, KnownFile};
-use countersign::signature::Signature;
+use countersign::signature::{OptionNames, Signature};
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
 use countersign_kernels::rpa::contract;
 
@@ -196,5 +196,49 @@ fn every_known_finding_has_a_regression_that_shows_it() {
         let is_its_own =
             |(signature, facts): &(Signature, Facts)| known.explain(signature, facts) == Some(position);
         assert!(shown.iter().any(is_its_own), "entry {position}, {}", entry.signature);
+    }
+}
+
+/// One gap of the published report, as its Markdown has it.
+fn published_gaps() -> Vec<(Signature, Vec<&'static str>)> {
+    let page = include_str!("../../../reports/published/jax-rpa-0.10.2-gaps.md");
+    let of = |part: &'static str| {
+        let mut lines = part.lines();
+        let signature = lines.find_map(|line| line.strip_prefix("`gap:")?.strip_suffix('`'))?;
+        Some((Signature::parse(&format!("gap:{signature}")).unwrap(), lines.collect()))
+    };
+    page.split("\n### ").filter_map(of).collect()
+}
+
+#[test]
+fn every_published_gap_is_minimised_kept_explained_and_has_a_script() {
+    let published = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../reports/published"));
+    let known = KnownFile::builtin().unwrap();
+    let gaps = published_gaps();
+    assert!(gaps.len() > 50, "{} gaps", gaps.len());
+    for (signature, lines) in gaps {
+        let quoted = |begins: &str| {
+            let line = lines.iter().find_map(|line| line.strip_prefix(begins));
+            let text = line.unwrap_or_else(|| panic!("{signature}: no line begins with {begins}"));
+            text.split('`').next().unwrap()
+        };
+        let name = quoted("- regression: `corpus/");
+        let Some(Expect::Signatures(expected)) = read(name).expect else { panic!("{name}: clean") };
+        let gap = Signature { options: OptionNames::Any, ..signature.clone() };
+        assert!(
+            expected.iter().any(|text| gap.covers(&Signature::parse(text).unwrap())),
+            "{signature}: {name}"
+        );
+
+        let entry = quoted("- explained by `");
+        assert!(known.entries.iter().any(|known| known.signature.to_string() == entry), "{entry}");
+        assert!(Signature::parse(entry).unwrap().covers(&signature), "{entry}: {signature}");
+
+        assert!(published.join(quoted("- without countersign: `python ")).is_file(), "{signature}");
+        let is_small = lines.iter().any(|line| {
+            // A call is one edit of a right one: there is nothing to leave out.
+            line.starts_with("- From the edit ") || line.contains("of which nothing can be left out")
+        });
+        assert!(is_small, "{signature}: its regression isn't minimal, {lines:#?}");
     }
 }

@@ -102,3 +102,30 @@ fn a_broken_batch_runs_itself_or_a_small_one_with_the_same_slip() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).contains("builtin:seeds/cu-leading-zero-missing.toml"), "{}", text(&output));
 }
+
+#[test]
+fn a_case_that_is_minimised_elsewhere_takes_its_values_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, cases) = (folder.path().join("batch.npz"), folder.path().join("cases"));
+    dump(&file, "page_indices[1, 1] = 700");
+    diagnose(&file, &[&BLOCKS[..], &["--save", cases.to_str().unwrap()]].concat());
+    let elsewhere = folder.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let (case, small) = (cases.join("batch.toml"), elsewhere.join("small.toml"));
+    let minimize = || {
+        // Just the one execution that shows it: the values stay the file's.
+        let out = ["--out", small.to_str().unwrap(), "--budget", "1"];
+        countersign(&[&["minimize", case.to_str().unwrap()][..], &out].concat())
+    };
+    let output = minimize();
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+    assert!(std::fs::read_to_string(&small).unwrap().contains("file@1"));
+    let replayed = countersign(&["replay", small.to_str().unwrap()]);
+    assert_eq!(replayed.status.code(), Some(0), "{}", text(&replayed));
+    // The file is there already, and then it isn't the same any more.
+    assert_eq!(minimize().status.code(), Some(3));
+    std::fs::write(elsewhere.join("batch.npz"), "another").unwrap();
+    let refused = minimize();
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("another file of that name"), "{}", text(&refused));
+}

@@ -166,6 +166,24 @@ fn fuzz_from_an_empty_directory_leaves_report_log_and_findings() {
     assert!(std::fs::read_dir(out.join("findings")).unwrap().count() > 0);
 }
 
+/// Replay and minimise say what a broken sequence does to the others.
+#[test]
+fn interference_is_told_wherever_a_finding_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "regressions/jax-rpa/kv-len-positive-others-rows.toml";
+    let (_, case) = countersign::corpus::builtin().iter().find(|(path, _)| *path == name).unwrap();
+    std::fs::write(folder.path().join("batch.toml"), case).unwrap();
+    let sentence =
+        "Sequence 0 changes the output of others: 1 of 1 row(s) of sequence 1 come out otherwise without it";
+    let replay = countersign(folder.path(), &["replay", "batch.toml", "--json"]);
+    let report: Value = serde_json::from_slice(&replay.stdout).unwrap();
+    assert_eq!(report["findings"][0]["others"], sentence, "{}", text(&replay));
+    countersign(folder.path(), &["minimize", "batch.toml"]);
+    let script = std::fs::read_to_string(folder.path().join("batch.min.py")).unwrap();
+    let words: Vec<&str> = script.split_whitespace().collect();
+    assert!(words.join(" ").contains(sentence), "{script}");
+}
+
 #[test]
 fn a_case_is_minimised_beside_its_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,12 +1,15 @@
 //! The published contract is what the checks say and what the kernel does today.
 
-use countersign::contract::{self, Lowering, batches, calls, calls_of, effect_of, published, sweep};
+use countersign::contract::{
+    self, Lowering, Regressions, Swept, batches, calls, calls_of, effect_of, published, sweep,
+};
 use countersign::known::KnownFile;
 use countersign_kernels::DeviceProfile;
 use countersign_kernels::engine::Policy;
 use countersign_kernels::env::Silent;
+use countersign_kernels::rpa::sweep::{both, edits};
 use countersign_kernels::worker::Worker;
-use countersign_reports::RuleRow;
+use countersign_reports::{FindingStatus, RuleRow};
 
 use crate::kernel::environment;
 use crate::{Kernel, real};
@@ -76,6 +79,7 @@ fn a_sweep_counts_what_lowers_what_is_refused_and_what_crashes() {
         variants,
         &chosen[..6],
         &KnownFile::default(),
+        &Regressions::default(),
         &start,
         2,
         &|| true,
@@ -102,6 +106,42 @@ fn a_sweep_counts_what_lowers_what_is_refused_and_what_crashes() {
     }
 }
 
+/// Two edits that meet: the one that breaks a rule is not blamed for what the other does.
+#[test]
+fn a_pair_is_blamed_on_neither_rule_nor_line_that_one_edit_explains() {
+    let variants = &real().variants[..1];
+    let single = |name: &str| {
+        let all = calls_of(variants, 1, 0);
+        all.into_iter().find(|call| call.name == name).unwrap_or_else(|| panic!("{name}"))
+    };
+    let pair = |first: &str, second: &str| {
+        let all = edits(&variants[0]);
+        let edit = |name: &str| all.iter().find(|edit| edit.name == name).unwrap();
+        let call = both(&variants[0], edit(first), edit(second)).unwrap();
+        let parts = vec![first.to_owned(), second.to_owned()];
+        Swept { variant: 0, name: parts.join(", "), call, axis: None, parts }
+    };
+    let names = ["num_queries_per_block = 2147483648", "sm_scale = nan", "q bfloat16", "v_scale = nan"];
+    let mut calls = names.map(single).to_vec();
+    calls.push(pair(names[0], names[1]));
+    calls.push(pair(names[2], names[3]));
+    let (known, regressions) = (KnownFile::builtin().unwrap(), Regressions::default());
+    let start = || Worker::start(environment());
+    let report =
+        sweep(&real().kernel, variants, &calls, &known, &regressions, &start, 2, &|| true, &mut |_| {});
+    let gap = |kind: &str, locus: &str| {
+        report.gaps.iter().find(|gap| gap.finding.kind == kind && gap.finding.locus == locus)
+    };
+    // Alone, the one fails at its line and the other lowers; together they fail at that line, which is the first one's.
+    assert!(gap("gap:does-not-lower", "options-finite").is_none());
+    assert_eq!(gap("gap:does-not-lower", "kernel.py:335,OverflowError").unwrap().finding.count, 1);
+    assert_eq!(gap("gap:accepts-invalid", "options-finite").unwrap().finding.count, 2);
+    // Alone, both lower; together they meet the assertion that K and V agree, whatever the scale is.
+    let together = gap("gap:does-not-lower", "kernel.py:476,AssertionError").unwrap();
+    assert_eq!(together.finding.status, FindingStatus::Known);
+    assert_eq!((report.pairs, report.explained), (2, 1));
+}
+
 #[test]
 fn a_corpus_table_names_who_is_hit() {
     let subject = Kernel::unedited();
@@ -114,8 +154,9 @@ fn a_corpus_table_names_who_is_hit() {
     assert!(!others.is_empty());
     for exhibit in others {
         use countersign::campaign::Subject as _;
-        let variant = &subject.variants()[exhibit.variant];
-        let mut engine = subject.engine(exhibit.variant);
+        let variant = &exhibit.variant;
+        let position = subject.variants().iter().position(|other| other == variant).unwrap();
+        let mut engine = subject.engine(position);
         let trial = countersign::trial::run_trial(
             Some(engine.as_mut()),
             subject.kernel(),

@@ -1,29 +1,41 @@
 //! Reproducers run for real: a Python with jax and numpy, nothing of ours on its path, and an exit code.
 //!
-//! `COUNTERSIGN_REPRODUCERS=all` runs that of every regression that shows a finding (some minutes), else three are drawn: one
-//! of wrong rows, one of a fault by derivation, one of a check's words.
+//! `COUNTERSIGN_REPRODUCERS=all` runs that of every regression that shows a finding (some minutes), else five are drawn: one
+//! of wrong rows, one of a fault by derivation, one of a check's words, one that fails to lower, one that lowers although it
+//! shouldn't.
 
+use std::collections::HashSet;
 use std::process::Command;
 
 use countersign::campaign::Subject;
 use countersign::case::Case;
+use countersign::contract::{Lowering, judge_lowering};
 use countersign::corpus::{CorpusFile, Expect, builtin};
 use countersign::judge::{Finding, judge};
 use countersign::loaded::Loaded;
-use countersign::repro::script;
+use countersign::repro::{Besides, script};
 use countersign::signature::{Effect, Kind, Signature};
 use countersign::trial::{Trial, run_trial};
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::Tier;
-use countersign_kernels::engine::Policy;
+use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::env::Silent;
 use countersign_kernels::export::export;
+use countersign_kernels::rpa::validator::Verdict;
+use countersign_kernels::worker::Worker;
+use countersign_mosaic::FaultClass;
+use tempfile::TempDir;
 
 use crate::real;
 
 /// The regressions whose scripts run always.
-const DRAWN: [&str; 3] =
-    ["kv-len-positive-others-rows", "page-index-in-range-out-of-bounds", "num-seqs-minus-one"];
+const DRAWN: [&str; 5] = [
+    "kv-len-positive-others-rows",
+    "page-index-in-range-out-of-bounds",
+    "num-seqs-minus-one",
+    "q-float16",
+    "num-seqs-int16",
+];
 
 /// Name and case of each regression that shows a finding.
 fn regressions() -> Vec<(String, Case)> {
@@ -47,23 +59,42 @@ fn tried(case: &Case) -> Trial {
     let exports = export(&real.environment, &entry_point, std::slice::from_ref(&variant), &Silent).unwrap();
     let loaded = Loaded::new(&real.kernel, vec![variant], exports, false);
     let mut engine = loaded.engine(0);
-    run_trial(Some(engine.as_mut()), &real.kernel, &loaded.variants()[0], case, &Policy::default()).unwrap()
+    let runs: Option<&mut dyn Engine> = if case.statics.is_some() { None } else { Some(engine.as_mut()) };
+    run_trial(runs, &real.kernel, &loaded.variants()[0], case, &Policy::default()).unwrap()
+}
+
+/// What becomes of a call with static overrides that the check accepts.
+fn lowered(case: &Case, trial: &Trial) -> Option<Lowering> {
+    if case.statics.is_none() || trial.static_verdict != Verdict::Accepts {
+        return None;
+    }
+    let call = case.python_call(&real().kernel, &trial.variant);
+    Some(Lowering::of(Worker::start(&real().environment).unwrap().trace(&call).unwrap()))
 }
 
 /// The scripts of all findings of a case, each with its signature.
 fn scripts(case: &Case) -> Vec<(String, String)> {
     let trial = tried(case);
-    let findings = judge(&trial).findings;
+    let lowering = lowered(case, &trial);
+    let findings = match &lowering {
+        Some(lowering) => judge_lowering(&trial, lowering),
+        None => judge(&trial).findings,
+    };
+    let besides = Besides { others: None, lowering: lowering.as_ref() };
     assert!(!findings.is_empty());
     let one = |finding: &Finding| {
-        (finding.signature.to_string(), script(&real().kernel, case, &trial, finding, None).unwrap())
+        (finding.signature.to_string(), script(&real().kernel, case, &trial, finding, besides).unwrap())
     };
     findings.iter().map(one).collect()
 }
 
 /// What the script prints and its exit code, run from an empty folder in the environment's Python.
 fn run(script: &str) -> (Option<i32>, String) {
-    let folder = tempfile::tempdir().unwrap();
+    run_in(&tempfile::tempdir().unwrap(), script)
+}
+
+/// The same, from a folder.
+fn run_in(folder: &TempDir, script: &str) -> (Option<i32>, String) {
     let file = folder.path().join("repro.py");
     std::fs::write(&file, script).unwrap();
     let mut python = Command::new(real().environment.python());
@@ -124,17 +155,51 @@ fn what_no_regression_shows_yet_is_told_apart_all_the_same() {
         let text = "divergence|jax-rpa|-|wrong-rows|-";
         let signature = Signature { kind, effect, ..Signature::parse(text).unwrap() };
         let finding = Finding { signature, detail: "claimed by a test".to_owned(), stack: Vec::new() };
-        script(&real().kernel, &case, &trial, &finding, None).unwrap()
+        script(&real().kernel, &case, &trial, &finding, Besides::default()).unwrap()
     };
     let hang = claim(Kind::Fault, Effect::Hang);
+    let race = claim(Kind::Fault, Effect::Fault(FaultClass::Race));
     for (script, code, words) in [
         (claim(Kind::Divergence, Effect::WrongRows), 1, "0 row(s) are wrong"),
         (claim(Kind::DmaOrder, Effect::OtherBits), 1, "copies land: []"),
+        (race.clone(), 1, "finds no race"),
         (hang.clone(), 1, "The kernel ends."),
         (hang.replace("SECONDS = 300", "SECONDS = 0.01"), 0, "did not end within 0.01 s"),
     ] {
         let (ended, said) = run(&script);
         assert_eq!(ended, Some(code), "{said}");
         assert!(said.contains(words), "{said}");
+    }
+    // The same kernel without its waits, on the same batch.
+    let kernel = real().exported[0].manifest.source.text().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let careless = kernel.replace("async_copy.wait()", "pass");
+    assert_ne!(careless, kernel);
+    std::fs::write(folder.path().join("careless.py"), careless).unwrap();
+    let import = "from jax.experimental.pallas.ops.tpu.ragged_paged_attention import kernel as rpa";
+    assert!(race.contains(import));
+    let (code, said) = run_in(&folder, &race.replace(import, "import careless as rpa"));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("races with a copy"), "{said}");
+}
+
+/// Why no script is written for a division without a result: no divisor is read from a batch.
+#[test]
+fn the_released_kernel_divides_by_constants_only() {
+    for (variant, module) in real().variants.iter().zip(&real().modules) {
+        let mut constants = HashSet::new();
+        let mut quotients = 0;
+        module.walk(|op, _| match op.name.as_str() {
+            "arith.constant" => constants.extend(op.results.iter().copied()),
+            "vector.broadcast" if constants.contains(&op.operands[0]) => {
+                constants.extend(op.results.iter().copied());
+            }
+            "arith.divsi" | "arith.remsi" => {
+                quotients += 1;
+                assert!(constants.contains(&op.operands[1]), "{}: line {}", variant.name, op.line);
+            }
+            _ => {}
+        });
+        assert!(quotients > 0, "{}", variant.name);
     }
 }

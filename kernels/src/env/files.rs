@@ -35,15 +35,22 @@ pub(crate) fn remove_folder(path: &Path) -> Result<(), SetupError> {
     }
 }
 
-/// Writes a file through a temporary one beside it, flushed to the disk before it takes the name.
+/// [`write_whole`], with the path in the error.
 pub(crate) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), SetupError> {
+    write_whole(path, bytes).map_err(|error| SetupError::io(path, error))
+}
+
+/// Writes a file through a temporary one beside it, flushed to the disk before it takes the name.
+///
+/// # Errors
+/// As the file system gives them; the file is as it was.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = path.with_file_name(temporary_name());
     let written = File::create(&temporary)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|error| {
+    written.inspect_err(|_| {
         let _ = fs::remove_file(&temporary); // best effort: the error that is reported is the first one
-        SetupError::io(path, error)
     })
 }
 

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use check::{Check, CheckItem, CheckState};
 pub use error::SetupError;
+pub use files::write_whole;
 pub use progress::{Progress, Silent};
 
 pub(crate) use embedded::exporter_hash;

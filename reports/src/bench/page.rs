@@ -2,10 +2,11 @@
 //!
 //! Invariant: a function of the benchmark alone; nothing is loaded, no script runs.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::plot::{Line, bars, lines, millis, number};
 use super::{Bench, Growth, TimedCase, Times};
+use crate::html::{Section, page};
 
 type Column = (&'static str, fn(&Times) -> Option<f64>);
 
@@ -36,53 +37,28 @@ const SHOWN: [(&str, &str, Option<f64>); 5] = [
 
 /// Renders `bench` as a whole HTML document.
 pub fn bench_to_html(bench: &Bench) -> String {
-    let sections: [(&str, &str, Markup); 5] = [
-        ("ratios", "Ratios", ratios(bench)),
-        ("variants", "Times of each variant", variants(bench)),
-        ("sanitizers", "Cost of the sanitizers", sanitizers(bench)),
-        ("throughput", "Cases a second", throughput(bench)),
-        ("growth", "How time grows", html! { @for growth in &bench.growth { (grown(growth)) } }),
+    let section = |id, title, body| Section { id, title, body };
+    let sections = [
+        section("ratios", "Ratios", ratios(bench)),
+        section("variants", "Times of each variant", variants(bench)),
+        section("sanitizers", "Cost of the sanitizers", sanitizers(bench)),
+        section("throughput", "Cases a second", throughput(bench)),
+        section("growth", "How time grows", html! { @for growth in &bench.growth { (grown(growth)) } }),
     ];
-    let shown = || sections.iter().filter(|(_, _, body)| !body.0.is_empty());
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "countersign bench: " (bench.kernel) }
-                style { (PreEscaped(include_str!("../html/style.css"))) }
-            }
-            body {
-                header {
-                    p.tool { (bench.tool) }
-                    h1 { "Benchmark of " (bench.kernel) }
-                    p.lead {
-                        "Every ratio is of two times of one case in one run, "
-                        @if bench.pinned { "each side on one core" } @else { "not held on a core" }
-                        ", of " (bench.cores) ". The times of one machine say little; the ratios say more."
-                    }
-                    @if !bench.packages.is_empty() {
-                        p.note { @for (name, version) in &bench.packages { (name) " " (version) " " } }
-                    }
-                    @for note in &bench.notes { p.warn { (note) } }
-                }
-                nav aria-label="Sections" { @for (id, title, _) in shown() { a href={ "#" (id) } { (title) } } }
-                main {
-                    @for (id, title, body) in shown() {
-                        section id=(id) aria-labelledby={ (id) "-title" } {
-                            h2 id={ (id) "-title" } { (title) }
-                            (body)
-                        }
-                    }
-                }
-            }
+    let header = html! {
+        p.tool { (bench.tool) }
+        h1 { "Benchmark of " (bench.kernel) }
+        p.lead {
+            "Every ratio is of two times of one case in one run, "
+            @if bench.pinned { "each side on one core" } @else { "not held on a core" }
+            ", of " (bench.cores) ". The times of one machine say little; the ratios say more."
         }
+        @if !bench.packages.is_empty() {
+            p.note { @for (name, version) in &bench.packages { (name) " " (version) " " } }
+        }
+        @for note in &bench.notes { p.warn { (note) } }
     };
-    let mut text = page.into_string();
-    text.push('\n');
-    text
+    page(&format!("countersign bench: {}", bench.kernel), &header, &sections, &html! {})
 }
 
 fn ratios(bench: &Bench) -> Markup {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::{Counts, Gap, GapsReport, counts_text, effect_words, gap_class};
+use super::{Counts, Gap, GapsReport, counts_text, effect_words, gap_class, made_of};
 
 /// Renders `report`; ends with a newline.
 pub fn gaps_to_markdown(report: &GapsReport) -> String {
@@ -66,7 +66,10 @@ fn render(report: &GapsReport, out: &mut String) -> std::fmt::Result {
         )?;
     }
 
-    writeln!(out, "\n## Gaps\n\nEach with the smallest batch that is known to show it.")?;
+    writeln!(
+        out,
+        "\n## Gaps\n\nEach with the smallest batch that shows it: no sequence, no token and no oddity of it can be left out."
+    )?;
     for gap in &report.gaps {
         one(gap, out)?;
     }
@@ -94,10 +97,11 @@ fn render(report: &GapsReport, out: &mut String) -> std::fmt::Result {
         writeln!(out, "\n## The static side, swept\n")?;
         writeln!(
             out,
-            "{} edits of {} and {} pairs of them; {} without an answer.\n",
+            "{} edits of {} and {} pairs of them, of which {} show what one of the edits shows alone; {} without an answer.\n",
             counts_text(&sweep.singles, str::to_owned),
             sweep.variants.join(", "),
             sweep.pairs,
+            sweep.explained,
             sweep.unasked
         )?;
         writeln!(out, "| contract | outcome |\n|---|---|")?;
@@ -136,7 +140,22 @@ fn one(gap: &Gap, out: &mut String) -> std::fmt::Result {
     if let Some(cause) = &finding.cause {
         writeln!(out, "- why: {}", cause.trim().replace('\n', " "))?;
     }
-    writeln!(out, "- from {}, on {}", gap.origin, finding.variant)?;
+    if let Some(others) = &finding.others {
+        writeln!(out, "- {others}")?;
+    }
+    writeln!(out, "- {}", made_of(gap))?;
+    match &gap.regression {
+        Some(name) => writeln!(out, "- regression: `corpus/{name}`")?,
+        None => writeln!(out, "- no regression shows it yet")?,
+    }
+    if let Some(entry) = &gap.known {
+        writeln!(out, "- explained by `{entry}` in `corpus/known.toml`")?;
+    }
+    match (&finding.repro, &gap.script) {
+        (Some(path), _) => writeln!(out, "- without countersign: `python {path}`")?,
+        (None, Err(why)) => writeln!(out, "- no script: {why}")?,
+        (None, Ok(_)) => {}
+    }
     if let Some(text) = &finding.case_file {
         writeln!(out, "\n```toml\n{}\n```", text.trim_end())?;
     }

@@ -15,6 +15,7 @@ use crate::FindingReport;
 
 pub use markdown::gaps_to_markdown;
 pub use page::gaps_to_html;
+use words::made_of;
 pub use words::{effect_words, gap_class};
 
 /// Version of [`ContractTable`]'s and [`GapsReport`]'s JSON.
@@ -116,15 +117,23 @@ pub struct SlipRow {
     pub others: u64,
 }
 
-/// A gap with its smallest batch.
+/// A gap with its smallest batch, or with the one edit that shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
-    /// The finding, with its batch.
+    /// The finding, with its batch and how that became as small as it is.
     pub finding: FindingReport,
     /// Whose rows are wrong, which, and through which entry.
     pub attribution: Vec<String>,
-    /// Where the batch comes from: a corpus file, or the measurement.
+    /// Where the batch comes from: a corpus file, the measurement, or an edit of a call.
     pub origin: String,
+    /// The case of the corpus that shows the gap under the same entry, a path below `corpus/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regression: Option<String>,
+    /// The signature of the entry in a known file that explains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
+    /// A Python script that shows it by itself, or why there is none.
+    pub script: Result<String, String>,
 }
 
 /// The sweep of the static side.
@@ -136,6 +145,9 @@ pub struct SweepReport {
     pub singles: Counts,
     /// Pairs drawn.
     pub pairs: u64,
+    /// Those that show what one of their edits shows alone, and are therefore no finding of their own.
+    #[serde(default)]
+    pub explained: u64,
     /// Options and operands that were edited.
     pub swept: Vec<String>,
     /// Calls by how they stand to the contract, then by outcome.

@@ -4,74 +4,49 @@
 
 use std::collections::BTreeMap;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::{
     ContractTable, Counts, Gap, GapsReport, RuleRow, Side, SlipRow, SweepReport, by_count, effect_words,
-    gap_class,
+    gap_class, made_of,
 };
-use crate::html::findings;
-use crate::html::{grouped, strip};
+use crate::html::{Section, findings, grouped, page, strip};
 
 /// Renders `report` as a whole HTML document.
 pub fn gaps_to_html(report: &GapsReport) -> String {
     let contract = &report.contract;
+    let section = |id, title, body| Section { id, title, body };
     let mut sections = vec![
-        ("contract", "The contract, measured", rules(&contract.rules)),
-        ("gaps", "Gaps", gaps(&report.gaps)),
-        ("slips", "Slips", slips(&report.slips)),
+        section("contract", "The contract, measured", rules(&contract.rules)),
+        section("gaps", "Gaps", gaps(&report.gaps)),
+        section("slips", "Slips", slips(&report.slips)),
     ];
     if let Some(sweep) = &report.sweep {
-        sections.push(("static", "The static side, swept", swept(sweep)));
+        sections.push(section("static", "The static side, swept", swept(sweep)));
     }
-    sections.push(("probes", "Probes one by one", probes(&contract.rules)));
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Validation gaps of " (contract.kernel) }
-                style { (PreEscaped(include_str!("../html/style.css"))) }
-            }
-            body {
-                (strip::patterns())
-                header {
-                    p.tool { (report.tool) }
-                    h1 { "Validation gaps of " (contract.kernel) }
-                    p.lead {
-                        "Which inputs may the kernel be given, which of them do its checks refuse, and what happens to the rest? \
-                         Each rule was probed on both sides of its boundary; every effect below is what the kernel did when it was run."
-                    }
-                    (figures(report))
-                    dl.facts {
-                        dt { "kernel" } dd { (packages(contract)) }
-                        dt { "source" } dd { code { (contract.source_sha256) } }
-                        dt { "batches on" } dd { (contract.variants.len()) " variants" }
-                        dt { "static calls on" } dd { (contract.static_variants.join(", ")) }
-                        dt { "made by" } dd { code { (report.command) } }
-                    }
-                    p.limits {
-                        strong { "Never seen from here: " }
-                        "bugs of the TPU compiler itself, a device's own arithmetic, and timing."
-                    }
-                }
-                nav aria-label="Sections" { @for (id, title, _) in &sections { a href={ "#" (id) } { (title) } } }
-                main {
-                    @for (id, title, body) in &sections {
-                        section id=(id) aria-labelledby={ (id) "-title" } {
-                            h2 id={ (id) "-title" } { (title) }
-                            (body)
-                        }
-                    }
-                }
-            }
+    sections.push(section("probes", "Probes one by one", probes(&contract.rules)));
+    let header = html! {
+        (strip::patterns())
+        p.tool { (report.tool) }
+        h1 { "Validation gaps of " (contract.kernel) }
+        p.lead {
+            "Which inputs may the kernel be given, which of them do its checks refuse, and what happens to the rest? \
+             Each rule was probed on both sides of its boundary; every effect below is what the kernel did when it was run."
+        }
+        (figures(report))
+        dl.facts {
+            dt { "kernel" } dd { (packages(contract)) }
+            dt { "source" } dd { code { (contract.source_sha256) } }
+            dt { "batches on" } dd { (contract.variants.len()) " variants" }
+            dt { "static calls on" } dd { (contract.static_variants.join(", ")) }
+            dt { "made by" } dd { code { (report.command) } }
+        }
+        p.limits {
+            strong { "Never seen from here: " }
+            "bugs of the TPU compiler itself, a device's own arithmetic, and timing."
         }
     };
-    let mut text = page.into_string();
-    text.push('\n');
-    text
+    page(&format!("Validation gaps of {}", contract.kernel), &header, &sections, &html! {})
 }
 
 fn packages(contract: &ContractTable) -> String {
@@ -172,7 +147,10 @@ fn gaps(gaps: &[Gap]) -> Markup {
         by_class.entry(gap_class(&gap.finding.kind)).or_default().push(gap);
     }
     html! {
-        p { "Each with the smallest batch that is known to show it. “Known” means that its cause is explained." }
+        p {
+            "Each with the smallest batch that shows it: no sequence, no token and no oddity of it can be left out. “Known” means that \
+             its cause is explained."
+        }
         (findings::legend(false))
         @for (class, gaps) in by_class {
             h3 { (findings::capital(class)) span.count { " " (gaps.len()) } }
@@ -182,10 +160,26 @@ fn gaps(gaps: &[Gap]) -> Markup {
                         h5 { "Who is hit" }
                         ul { @for sentence in &gap.attribution { li { (sentence) } } }
                     }
-                    p.note { "Batch from " (gap.origin) "." }
+                    (kept(gap))
                 }))
             }
         }
+    }
+}
+
+/// Where the case comes from, where it is kept, what explains it.
+fn kept(gap: &Gap) -> Markup {
+    html! {
+        p.note {
+            (made_of(gap)) ". "
+            @match &gap.regression {
+                Some(name) => { "Kept as " code { "corpus/" (name) } },
+                None => { strong { "No regression shows it yet" } },
+            }
+            @if let Some(entry) = &gap.known { ", explained by " code { (entry) } " in " code { "corpus/known.toml" } }
+            "."
+        }
+        @if let (None, Err(why)) = (&gap.finding.repro, &gap.script) { p.note { "No script shows it: " (why) "." } }
     }
 }
 
@@ -225,7 +219,7 @@ fn swept(sweep: &SweepReport) -> Markup {
         p {
             "Every option at its edges, every shape off by one, every element type that the signature doesn't forbid ("
             (super::counts_text(&sweep.singles, str::to_owned)) " edits of " (sweep.variants.join(", ")) "), and "
-            (grouped(sweep.pairs)) " pairs of these. The real static check was asked first; what it accepts was lowered."
+            (grouped(sweep.pairs)) " pairs of these, of which " (grouped(sweep.explained)) " show what one of the edits shows alone. The real static check was asked first; what it accepts was lowered."
         }
         @if sweep.unasked > 0 { p.warn { (grouped(sweep.unasked)) " calls without an answer." } }
         h3 { "Outcomes" }
@@ -242,7 +236,7 @@ fn swept(sweep: &SweepReport) -> Markup {
         h3 { "Gaps" }
         @if sweep.gaps.is_empty() { p { "None." } }
         @for gap in &sweep.gaps {
-            (findings::card_with(&gap.finding, false, html! { p.note { (gap.origin) } }))
+            (findings::card_with(&gap.finding, false, kept(gap)))
         }
         h3 { "Refusals, and in which words" }
         div.scroll tabindex="0" {

@@ -2,6 +2,22 @@
 //!
 //! Invariant: total; a name that isn't known stands for itself.
 
+use super::Gap;
+
+/// Where the case of a gap comes from, and how it became as small as it is; a sentence without its full stop.
+pub(super) fn made_of(gap: &Gap) -> String {
+    let from = format!("From {}, on {}", gap.origin, gap.finding.variant);
+    let Some(minimised) = &gap.finding.minimised else { return from };
+    let end = if minimised.complete { "" } else { ", and not to the end" };
+    let executions = minimised.executions;
+    if minimised.before == minimised.after && minimised.complete {
+        let size = &minimised.after;
+        return format!("{from}; {size}, of which nothing can be left out ({executions} executions)");
+    }
+    let (before, after) = (&minimised.before, &minimised.after);
+    format!("{from}; made smaller, from {before} to {after}, in {executions} executions{end}")
+}
+
 /// An effect, fault class or outcome in words.
 pub fn effect_words(name: &str) -> &str {
     match name {

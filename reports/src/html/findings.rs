@@ -237,6 +237,10 @@ fn again(finding: &FindingReport, about: &About<'_>) -> Markup {
                 @if about.numbered { "Case " (finding.case) " on " } @else { "On " }
                 (finding.variant) ", signature " code { (finding.signature) } "."
             }
+            @if let Some(repro) = &finding.repro {
+                p { "Without countersign, with jax and numpy alone:" }
+                pre.commands { "python " (repro) }
+            }
         }
         @if let Some(text) = &finding.case_file {
             details.case {

@@ -13,6 +13,7 @@ mod cases;
 mod drawn;
 pub(crate) mod findings;
 mod number;
+mod page;
 mod pairs;
 mod picture;
 mod source;
@@ -23,8 +24,9 @@ mod summary;
 mod tallies;
 
 pub(crate) use number::grouped;
+pub(crate) use page::{Section, page};
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::html;
 
 use crate::Report;
 
@@ -41,45 +43,8 @@ pub fn to_html(report: &Report) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (summary::title(report)) }
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
-            body {
-                (strip::patterns())
-                header { (summary::header(report)) }
-                nav aria-label="Sections" {
-                    @for section in &sections { a href={ "#" (section.id) } { (section.title) } }
-                }
-                main {
-                    @for section in &sections {
-                        section id=(section.id) aria-labelledby={ (section.id) "-title" } {
-                            h2 id={ (section.id) "-title" } { (section.title) }
-                            (section.body)
-                        }
-                    }
-                }
-                footer { p { (report.tool) ", report of schema version " (report.schema_version) "." } }
-            }
-        }
-    };
-    let mut text = page.into_string();
-    text.push('\n');
-    text
-}
-
-/// A section of the page, under a heading of level 2.
-struct Section {
-    /// Anchor.
-    id: &'static str,
-    /// Heading.
-    title: &'static str,
-    /// What stands under it.
-    body: Markup,
+    let footer =
+        html! { footer { p { (report.tool) ", report of schema version " (report.schema_version) "." } } };
+    let header = html! { (strip::patterns()) (summary::header(report)) };
+    page(&summary::title(report), &header, &sections, &footer)
 }

@@ -28,6 +28,10 @@ pub enum Shows {
     Orders,
     /// The kernel doesn't end.
     Hang,
+    /// An access races with a copy in flight.
+    Races,
+    /// What becomes of the call when it is lowered. Needs `RAISES` and `DEVICE`.
+    Lowering,
     /// Out of bounds, undefined use, deadlock, residue, by derivation. Needs `EXPECTED`, the block sizes and `HEAD_BLOCKS`.
     Derived,
 }
@@ -40,14 +44,17 @@ impl Shows {
             Shows::Message => include_str!("message.py"),
             Shows::Orders => include_str!("orders.py"),
             Shows::Hang => include_str!("hang.py"),
+            Shows::Races => include_str!("races.py"),
+            Shows::Lowering => include_str!("lowering.py"),
             Shows::Derived => include_str!("walk.py"),
         }
     }
 
-    const fn runs(self) -> bool {
+    /// Whether the script runs the kernel; if not, q and the cache matter by their shapes and types alone.
+    pub const fn runs(self) -> bool {
         match self {
-            Shows::Values | Shows::Refusal | Shows::Orders | Shows::Hang => true,
-            Shows::Message | Shows::Derived => false,
+            Shows::Values | Shows::Refusal | Shows::Orders | Shows::Hang | Shows::Races => true,
+            Shows::Message | Shows::Lowering | Shows::Derived => false,
         }
     }
 
@@ -73,8 +80,14 @@ impl Shows {
         if python.file().is_some() {
             standard.push("import importlib.util");
         }
+        if self == Shows::Lowering {
+            standard.push("import traceback");
+        }
         standard.sort_unstable();
         let mut lines = standard.join("\n") + "\n\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\n";
+        if self == Shows::Lowering {
+            lines += "from jax._src import mesh as mesh_lib\n";
+        }
         if self.runs() {
             lines += "from jax._src.pallas.mosaic.interpret import interpret_pallas_call as interpret\n\
                       from jax._src.pallas.mosaic.interpret import shared_memory, utils\n\
