@@ -42,7 +42,6 @@ fn finding(signature: &str) -> FindingReport {
         case_file: Some("[case]\nversion = 1\n".to_owned()),
         minimised: None,
         others: None,
-        suspects: None,
         repro: None,
         suspects: None,
     }
