@@ -60,12 +60,23 @@ fn tiles<const FLUSH: bool>(
     for column in (0..width).step_by(COLUMNS) {
         let panel = columns.panel(column, buffer);
         let across = COLUMNS.min(width - column);
-        for row in (0..height).step_by(ROWS) {
+        // Whole tiles go from registers to registers.
+        let mut row = 0;
+        if across == COLUMNS {
+            let lines = rows.chunks_exact(ROWS * depth);
+            for (lines, sums) in lines.zip(sums.chunks_exact_mut(ROWS * width)) {
+                if let (Some(lines), Some(sums)) = (four(lines, depth), tile_of(sums, width, column)) {
+                    whole::<FLUSH>(lines, start, sums, panel, &chains);
+                }
+                row += ROWS;
+            }
+        }
+        for row in (row..height).step_by(ROWS) {
             let down = ROWS.min(height - row);
             let mut tile = [[start.unwrap_or(0.0); COLUMNS]; ROWS];
             if start.is_none() {
                 for (line, sums) in tile.iter_mut().zip(sums[row * width..].chunks(width)).take(down) {
-                    read(line, &sums[column..column + across]);
+                    line.iter_mut().zip(&sums[column..column + across]).for_each(|(lane, &sum)| *lane = sum);
                 }
             }
             if FLUSH {
@@ -78,28 +89,48 @@ fn tiles<const FLUSH: bool>(
             });
             let tile = chains(tile, lines, panel);
             for (line, sums) in tile.iter().zip(sums[row * width..].chunks_mut(width)).take(down) {
-                write(line, &mut sums[column..column + across]);
+                sums[column..column + across].iter_mut().zip(line).for_each(|(sum, &lane)| *sum = lane);
             }
         }
     }
 }
 
-/// A whole line of a tile in registers, the rest of one lane by lane.
+/// A whole tile.
 #[inline(always)]
-fn read(line: &mut [f32; COLUMNS], sums: &[f32]) {
-    match sums.first_chunk() {
-        Some(sums) => *line = *sums,
-        None => line.iter_mut().zip(sums).for_each(|(lane, &sum)| *lane = sum),
+fn whole<const FLUSH: bool>(
+    lines: [&[f32]; ROWS],
+    start: Option<f32>,
+    [a, b, c, d]: [&mut [f32; COLUMNS]; ROWS],
+    panel: Panel<'_>,
+    chains: &impl Fn(Tile, [&[f32]; ROWS], Panel<'_>) -> Tile,
+) {
+    let mut tile = match start {
+        Some(start) => [[start; COLUMNS]; ROWS],
+        None => [*a, *b, *c, *d],
+    };
+    if FLUSH {
+        tile.as_flattened_mut().iter_mut().for_each(|sum| *sum = flushed(*sum));
     }
+    [*a, *b, *c, *d] = chains(tile, lines, panel);
 }
 
-/// The inverse of [`read`].
+/// The lines of a tile, each `depth` long, one after the other.
 #[inline(always)]
-fn write(line: &[f32; COLUMNS], sums: &mut [f32]) {
-    match sums.first_chunk_mut() {
-        Some(sums) => *sums = *line,
-        None => sums.iter_mut().zip(line).for_each(|(sum, &lane)| *sum = lane),
-    }
+fn four(lines: &[f32], depth: usize) -> Option<[&[f32]; ROWS]> {
+    let (a, rest) = lines.split_at_checked(depth)?;
+    let (b, rest) = rest.split_at_checked(depth)?;
+    let (c, d) = rest.split_at_checked(depth)?;
+    Some([a, b, c, d])
+}
+
+/// The sums of a whole tile that begins at `column` of rows `width` long.
+#[inline(always)]
+fn tile_of(sums: &mut [f32], width: usize, column: usize) -> Option<[&mut [f32; COLUMNS]; ROWS]> {
+    let (a, rest) = sums.split_at_mut_checked(width)?;
+    let (b, rest) = rest.split_at_mut_checked(width)?;
+    let (c, d) = rest.split_at_mut_checked(width)?;
+    let [a, b, c, d] = [a, b, c, d].map(|row| row.get_mut(column..)?.first_chunk_mut());
+    Some([a?, b?, c?, d?])
 }
 
 fn chains<const FLUSH: bool>(mut tile: Tile, lines: [&[f32]; ROWS], panel: Panel<'_>) -> Tile {
