@@ -21,6 +21,7 @@ pub mod judge;
 pub mod known;
 pub mod loaded;
 pub mod minimise;
+pub mod mutants;
 pub mod options;
 pub mod ordered;
 pub mod orders;

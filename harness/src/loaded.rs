@@ -14,6 +14,7 @@ use countersign_kernels::manifest::Manifest;
 use countersign_kernels::memory::Memory;
 use countersign_kernels::rpa::bind::Bound;
 use countersign_kernels::rpa::facts;
+use countersign_mosaic::ir::Module;
 use countersign_mosaic::{Coverage, LineHits, Program, parse};
 use countersign_reference::Batch;
 use countersign_reports::{CoverageReport, KernelReport, LineCoverage, SourceText, VariantReport};
@@ -87,6 +88,30 @@ impl Loaded {
         match again.and_then(|loaded| Ok((&loaded.exported, lower(&loaded.exported)?))) {
             Ok((exported, program)) => engine(exported, &program, &self.variants[variant]),
             Err(reason) => Box::new(NoEngine(reason)),
+        }
+    }
+
+    /// A variant's module, as it was exported.
+    pub fn module(&self, position: usize) -> Option<Module> {
+        parse(&self.programs.get(position)?.as_ref().ok()?.exported.mlir).ok()
+    }
+
+    /// A variant's program.
+    pub fn program(&self, position: usize) -> Option<&Lowered> {
+        Some(&self.programs.get(position)?.as_ref().ok()?.program)
+    }
+
+    /// How many outputs a variant's call has.
+    pub fn outputs(&self, position: usize) -> usize {
+        let program = self.programs.get(position).and_then(|program| program.as_ref().ok());
+        program.map_or(0, |loaded| loaded.exported.manifest.outputs.len())
+    }
+
+    /// [`Subject::engine`] for another program in place of a variant's own, called the same way.
+    pub fn engine_for(&self, position: usize, program: &Lowered) -> Box<dyn Engine> {
+        match &self.programs[position] {
+            Ok(loaded) => engine(&loaded.exported, program, &self.variants[position]),
+            Err(reason) => Box::new(NoEngine(reason.clone())),
         }
     }
 

@@ -119,6 +119,11 @@ impl Lowered {
     pub fn plain(&self) -> &Program {
         &self.plain
     }
+
+    /// With less to execute.
+    pub fn optimized(&self) -> &Program {
+        &self.optimized
+    }
 }
 
 /// The Mosaic VM.

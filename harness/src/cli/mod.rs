@@ -16,6 +16,7 @@ mod init;
 mod items;
 mod kernels;
 mod minimize;
+mod mutants;
 mod replay;
 mod report;
 mod session;
@@ -63,6 +64,8 @@ enum Command {
     Report(report::Arguments),
     /// Run what must be right: kept batches aimed at the error bound, under every device profile.
     Controls(controls::Arguments),
+    /// Make small faults in the kernel's own IR, and count how many are noticed.
+    Mutants(mutants::Arguments),
     /// Show a case: its batch as a table, the rules that it breaks, and what the validators say.
     Show(show::Arguments),
     /// Diagnose a dumped batch: which rules it breaks, how it was probably built, how to build it right.
@@ -152,6 +155,7 @@ pub fn main() -> ExitCode {
         Command::Minimize(arguments) => minimize::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Controls(arguments) => controls::run(&arguments),
+        Command::Mutants(arguments) => mutants::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

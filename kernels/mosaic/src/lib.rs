@@ -7,6 +7,7 @@ pub mod fuzzing;
 pub mod ir;
 mod machine;
 mod mem;
+pub mod mutation;
 mod op;
 mod ops;
 mod parse;

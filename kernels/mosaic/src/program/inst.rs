@@ -190,7 +190,7 @@ pub(crate) struct SharedVector {
 }
 
 /// A value that no run changes, in its slot from the start.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Constant {
     Scalar(u32),
     Vector(SharedVector),

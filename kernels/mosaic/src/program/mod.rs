@@ -12,6 +12,7 @@ mod lower;
 mod narrowing;
 mod optimize;
 mod read;
+mod same;
 mod scope;
 mod verify;
 mod window;
@@ -63,6 +64,12 @@ impl Program {
     /// Number of ops, nested ones included: the unit of fuel is one executed op.
     pub fn op_count(&self) -> u64 {
         self.ops as u64
+    }
+
+    /// Whether both have the same instructions, on the same constants, wherever these come from in their texts. Of optimised
+    /// programs that is an argument that their modules mean the same; the other way round nothing follows.
+    pub fn does_the_same(&self, other: &Program) -> bool {
+        same::essence(self) == same::essence(other)
     }
 
     /// Coverage points in a fixed order; bit i of [`crate::Machine::coverage`] is point i.

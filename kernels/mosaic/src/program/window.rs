@@ -10,7 +10,7 @@ use crate::value::Dims;
 use super::inst::{Block, Slot};
 
 /// A block pipelined by the runtime.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Window {
     /// Extents of the block.
     pub(crate) block: Dims,
@@ -19,7 +19,7 @@ pub(crate) struct Window {
 }
 
 /// An index map: a function of grid indices and scalar-prefetch operands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Transform {
     pub(crate) grid_slots: Vec<Slot>,
     pub(crate) scalar_slots: Vec<Slot>,
@@ -27,7 +27,7 @@ pub(crate) struct Transform {
 }
 
 /// One argument of the kernel function after the grid indices.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Parameter {
     /// A scalar-prefetch operand, whole in scalar memory.
     Prefetch { slot: Slot, dtype: DType, dims: Dims },

@@ -1,0 +1,193 @@
+//! `countersign mutants`: the mutation score of the harness on a kernel.
+//!
+//! Invariant: exits with 1 where the kernel itself is called wrong, and with 3 where a mutant couldn't be run. A low score is no
+//! error here: what score is enough is for a sign-off to say.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use countersign_kernels::catalogue::Tier;
+use serde_json::{Value, json};
+
+use super::console::{CaseProgress, Failure, print};
+use super::table::{self, row};
+use super::variant::VariantArgument;
+use super::{PythonArgument, session};
+use crate::loaded::Loaded;
+use crate::mutants::{self, Counts, Fate, Mutant, Plan, Score};
+
+const EXAMPLES: &str = "\
+Examples:
+  countersign mutants
+  countersign mutants --count 1000 --cases 1000
+  countersign mutants --variant f32-q4-kv4 --json";
+
+/// Arguments of `mutants`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// How many mutants, over all operators and variants.
+    #[arg(long, value_name = "N", default_value_t = 324, value_parser = clap::value_parser!(u16).range(1..))]
+    count: u16,
+    /// Kept cases that each is given before it counts as a survivor.
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u64).range(1..))]
+    cases: u64,
+    /// Kept cases of the kernel itself, none of which may be called wrong.
+    #[arg(long, value_name = "N", default_value_t = 1080)]
+    controls: u64,
+    /// Seed of mutants and cases.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Threads [default: one per core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    #[command(flatten)]
+    variant: VariantArgument,
+    /// The kernel's id in the catalogue.
+    #[arg(long, value_name = "ID", default_value = "jax-rpa")]
+    kernel: String,
+    /// Known findings of your own, besides the built-in ones; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    known: Vec<PathBuf>,
+    /// Print the result as JSON on standard output.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    python: PythonArgument,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
+    let catalogue = session::catalogue(&arguments.python)?;
+    let kernel = session::kernel(&catalogue, &arguments.kernel)?;
+    let variants = arguments.variant.variants(kernel, Tier::Small)?;
+    let known = super::fuzz::known(&arguments.known)?;
+    let environment = session::environment(arguments.python.python.clone())?;
+    let loaded = session::load(&environment, kernel, variants)?;
+    let plan = Plan {
+        seed: arguments.seed,
+        mutants: usize::from(arguments.count),
+        cases: arguments.cases,
+        orders: arguments.cases.div_ceil(10),
+        controls: arguments.controls,
+        jobs: arguments.jobs.map_or_else(super::fuzz::cores, usize::from),
+        known: &known,
+    };
+    let progress = Mutex::new(CaseProgress::new(plan.mutants));
+    let score = mutants::run(&loaded, &plan, &|mutant, fate| {
+        if let Ok(mut progress) = progress.lock() {
+            progress.done(&line(mutant, fate));
+        }
+    });
+    drop(progress);
+    let score =
+        score.map_err(|why| Failure::new(why, "`countersign kernels show` says which variants there are"))?;
+    print(&if arguments.json { json(&score).to_string() + "\n" } else { text(&loaded, &plan, &score) })?;
+    Ok(match (score.alarms.is_empty(), score.counts().not_run) {
+        (false, _) => 1,
+        (true, 1..) => 3,
+        (true, 0) => 0,
+    })
+}
+
+/// `kernel.py:503`, or nothing.
+fn place(mutant: &Mutant) -> String {
+    mutant.place.as_ref().map(|(file, line)| format!("{file}:{line}")).unwrap_or_default()
+}
+
+fn line(mutant: &Mutant, fate: &Fate) -> String {
+    let what = match fate {
+        Fate::Killed { .. } => "killed",
+        Fate::Survived => "survived",
+        Fate::Equivalent => "equivalent",
+        Fate::NotRun(_) => "not run",
+    };
+    format!("{} {} {} {what}", mutant.mutation.operator.name(), mutant.op, place(mutant))
+}
+
+fn text(loaded: &Loaded, plan: &Plan<'_>, score: &Score) -> String {
+    let columns = |name: &str, sites: usize, counts: &Counts| {
+        let Counts { killed, survived, equivalent, not_run } = counts;
+        row![name, sites, killed, survived, equivalent, not_run]
+    };
+    let mut rows = vec![row!["operator", "places", "killed", "survived", "equivalent", "not run"]];
+    for (operator, counts) in score.by_operator() {
+        rows.push(columns(operator.name(), score.sites.get(&operator).copied().unwrap_or(0), &counts));
+    }
+    let counts = score.counts();
+    rows.push(columns("all", score.sites.values().sum(), &counts));
+    let mut out = table::render(&rows);
+    let list = |title: &str, lines: Vec<String>| match lines.is_empty() {
+        true => String::new(),
+        false => {
+            format!("\n{title}:\n{}", lines.iter().map(|line| format!("  {line}\n")).collect::<String>())
+        }
+    };
+    let told = |mutant: &Mutant| {
+        let source = loaded.source(mutant.position).and_then(|source| {
+            let (file, number) = mutant.place.as_ref()?;
+            let line = source.text.lines().nth(*number as usize - 1).filter(|_| *file == source.file)?;
+            Some(format!("\n      {}", line.trim()))
+        });
+        let (operator, op) = (mutant.mutation.operator.name(), &mutant.op);
+        let (number, at) = (mutant.mutation.op, mutant.mutation.place);
+        let variant = &mutant.variant;
+        format!(
+            "{operator} {op} {}  ({variant}, op {number}, place {at}){}",
+            place(mutant),
+            source.unwrap_or_default()
+        )
+    };
+    out += &list("survivors", score.survivors().map(told).collect());
+    let not_run = score.mutants.iter().filter_map(|(mutant, fate)| match fate {
+        Fate::NotRun(why) => Some(format!("{}: {why}", told(mutant))),
+        _ => None,
+    });
+    out += &list("not run", not_run.collect());
+    out += &list("false alarms", score.alarms.clone());
+    let Counts { killed, survived, equivalent, not_run } = counts;
+    out += &format!(
+        "\nmutation score {:.3}: {killed} killed of {} ({survived} survived, {not_run} not run), {equivalent} more are the same \
+         program; {} kept cases each, {} more of them under other orders of copies\n{} false alarms in {} controls\n",
+        counts.score(),
+        killed + survived + not_run,
+        plan.cases,
+        plan.orders,
+        score.alarms.len(),
+        score.controls,
+    );
+    out
+}
+
+fn json(score: &Score) -> Value {
+    let Counts { killed, survived, equivalent, not_run } = score.counts();
+    let mutant = |(mutant, fate): &(Mutant, Fate)| {
+        let fate = match fate {
+            Fate::Killed { case, signature } => {
+                json!({"fate": "killed", "case": case, "signature": signature})
+            }
+            Fate::Survived => json!({"fate": "survived"}),
+            Fate::Equivalent => json!({"fate": "equivalent"}),
+            Fate::NotRun(why) => json!({"fate": "not_run", "why": why}),
+        };
+        let place = mutant.place.as_ref().map(|(file, line)| json!({"file": file, "line": line}));
+        json!({
+            "variant": mutant.variant,
+            "operator": mutant.mutation.operator.name(),
+            "op": mutant.op,
+            "number": mutant.mutation.op,
+            "place": mutant.mutation.place,
+            "source": place,
+            "result": fate,
+        })
+    };
+    json!({
+        "score": score.counts().score(),
+        "killed": killed,
+        "survived": survived,
+        "equivalent": equivalent,
+        "not_run": not_run,
+        "controls": score.controls,
+        "false_alarms": score.alarms,
+        "mutants": score.mutants.iter().map(mutant).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,229 @@
+//! The mutation score: how many small faults in the kernel's own IR the harness sees.
+//!
+//! Mutants are drawn from all variants, every operator in turn while it has any left, so that a common operator (constants are
+//! everywhere) doesn't drown the others. Each runs on kept cases until something new is found, that is until it is killed; the
+//! last of them under other orders of their copies, too. A mutant that the optimiser makes the same program of is equivalent.
+//!
+//! Invariant: a function of subject, plan and known files; threads never show. Nothing is left out: a mutant is killed, survives,
+//! is equivalent, or couldn't be run, and the last says why. The score counts every survivor against us.
+
+mod draw;
+mod score;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use countersign_kernels::Variant;
+use countersign_kernels::engine::{Engine, Lowered, Policy};
+use countersign_kernels::rpa::contract::Keeping;
+use countersign_mosaic::Program;
+use countersign_mosaic::ir::Module;
+use countersign_mosaic::mutation::Mutation;
+
+pub use score::{Counts, Score};
+
+use crate::campaign::{Subject as _, panic_message};
+use crate::generate::generate;
+use crate::judge::{Finding, judge};
+use crate::known::{Facts, KnownFile};
+use crate::loaded::{Loaded, base_name};
+use crate::trial::{Conduct, run_trial};
+
+/// What to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// Mutants and cases are functions of it.
+    pub seed: u64,
+    /// Mutants; fewer if there are fewer.
+    pub mutants: usize,
+    /// Kept cases that a mutant runs on.
+    pub cases: u64,
+    /// Of these, how many are run under other orders of their copies, too.
+    pub orders: u64,
+    /// Kept cases that the kernel itself runs on, to see whether there are false alarms.
+    pub controls: u64,
+    /// Threads; at least one is used.
+    pub jobs: usize,
+    /// Explains findings.
+    pub known: &'a KnownFile,
+}
+
+/// A mutant of one variant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mutant {
+    /// The variant's position.
+    pub position: usize,
+    /// Its name.
+    pub variant: String,
+    /// What is changed.
+    pub mutation: Mutation,
+    /// Name of the op that is changed.
+    pub op: String,
+    /// Where it comes from in the kernel's source: file and line.
+    pub place: Option<(String, u32)>,
+}
+
+/// What became of a mutant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// Something new was found.
+    Killed {
+        /// In which case.
+        case: u64,
+        /// What.
+        signature: String,
+    },
+    /// Nothing new was found in all of the plan's cases.
+    Survived,
+    /// It is the same program.
+    Equivalent,
+    /// It couldn't be run, or only in part; in words.
+    NotRun(String),
+}
+
+/// A module's mutants are drawn from, and told from, these.
+struct Original {
+    module: Module,
+    program: Lowered,
+}
+
+/// Draws the plan's mutants and runs them. `done` hears of each as it ends, in any order.
+///
+/// # Errors
+/// If no variant could be loaded; in words.
+pub fn run(
+    loaded: &Loaded,
+    plan: &Plan<'_>,
+    done: &(dyn Fn(&Mutant, &Fate) + Sync),
+) -> Result<Score, String> {
+    let originals: Vec<Option<Original>> =
+        (0..loaded.variants().len()).map(|position| original(loaded, position)).collect();
+    if originals.iter().all(Option::is_none) {
+        return Err("no variant of the kernel could be loaded".to_owned());
+    }
+    let modules: Vec<Option<&Module>> =
+        originals.iter().map(|original| original.as_ref().map(|original| &original.module)).collect();
+    let (drawn, sites) = draw::draw(&modules, plan.seed, plan.mutants);
+    let mutants: Vec<Mutant> = drawn
+        .into_iter()
+        .filter_map(|(position, mutation)| Some(described(loaded, position, mutation, modules[position]?)))
+        .collect();
+    let fates = in_parallel(plan.jobs, &mutants, |mutant| {
+        let fate = match &originals[mutant.position] {
+            Some(original) => fate_of(loaded, plan, mutant, original),
+            None => Fate::NotRun("its variant couldn't be loaded".to_owned()),
+        };
+        done(mutant, &fate);
+        fate
+    });
+    let alarms = controls(loaded, plan);
+    Ok(Score { sites, alarms, controls: plan.controls, mutants: mutants.into_iter().zip(fates).collect() })
+}
+
+fn original(loaded: &Loaded, position: usize) -> Option<Original> {
+    Some(Original { module: loaded.module(position)?, program: loaded.program(position)?.clone() })
+}
+
+fn described(loaded: &Loaded, position: usize, mutation: Mutation, module: &Module) -> Mutant {
+    let op = mutation.target(module).map(|op| op.name.clone()).unwrap_or_default();
+    let place = mutation.stack(module).first().map(|frame| (base_name(&frame.file).to_owned(), frame.line));
+    Mutant { position, variant: loaded.variants()[position].name.clone(), mutation, op, place }
+}
+
+/// One result for each of `items`, in their order.
+fn in_parallel<T: Sync, R: Send>(jobs: usize, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::with_capacity(items.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { return };
+                    let result = work(item);
+                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, result));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Runs one mutant, with a panic of ours turned into a fate.
+fn fate_of(loaded: &Loaded, plan: &Plan<'_>, mutant: &Mutant, original: &Original) -> Fate {
+    let fate = catch_unwind(AssertUnwindSafe(|| {
+        let Some(module) = mutant.mutation.of(&original.module) else {
+            return Fate::NotRun("there is no such place".to_owned());
+        };
+        let program = match Program::lower(&module, loaded.outputs(mutant.position)) {
+            Ok(program) => Lowered::new(program),
+            Err(error) => return Fate::NotRun(format!("doesn't lower: {error}")),
+        };
+        if program.optimized().does_the_same(original.program.optimized()) {
+            return Fate::Equivalent;
+        }
+        let mut engine = loaded.engine_for(mutant.position, &program);
+        let variant = &loaded.variants()[mutant.position];
+        hunt(loaded, plan, variant, engine.as_mut())
+    }));
+    fate.unwrap_or_else(|panic| Fate::NotRun(format!("panic: {}", panic_message(&*panic))))
+}
+
+fn hunt(loaded: &Loaded, plan: &Plan<'_>, variant: &Variant, engine: &mut dyn Engine) -> Fate {
+    let ordered = (plan.cases.saturating_sub(plan.orders)..plan.cases).map(|case| (case, true));
+    for (case, orders) in (0..plan.cases).map(|case| (case, false)).chain(ordered) {
+        match new_finding(loaded, plan, variant, engine, case, orders) {
+            Ok(None) => {}
+            Ok(Some(signature)) => return Fate::Killed { case, signature },
+            Err(why) => return Fate::NotRun(why),
+        }
+    }
+    Fate::Survived
+}
+
+/// The first finding of a case that nothing known explains.
+///
+/// # Errors
+/// If the case couldn't be run; in words.
+fn new_finding(
+    loaded: &Loaded,
+    plan: &Plan<'_>,
+    variant: &Variant,
+    engine: &mut dyn Engine,
+    case: u64,
+    orders: bool,
+) -> Result<Option<String>, String> {
+    let kept = Some(Keeping::Kept);
+    let drawn = generate(plan.seed, case, &loaded.kernel().id, std::slice::from_ref(variant), kept).case;
+    let policy = Policy { orders, ..Policy::default() };
+    let trial = run_trial(Some(engine), loaded.kernel(), variant, &drawn, &policy)
+        .map_err(|error| error.to_string())?;
+    if let Conduct::Unsupported(what) = &trial.conduct {
+        return Err(format!("unsupported: {what}"));
+    }
+    let facts = Facts::of(variant, &drawn.metadata);
+    let is_new = |finding: &Finding| plan.known.explain(&finding.signature, &facts).is_none();
+    Ok(judge(&trial).findings.into_iter().find(is_new).map(|finding| finding.signature.to_string()))
+}
+
+/// What the kernel itself shows on kept cases, as if it were a mutant: false alarms, in words.
+fn controls(loaded: &Loaded, plan: &Plan<'_>) -> Vec<String> {
+    let variants = loaded.variants().len() as u64;
+    let each: Vec<u64> = (0..variants).collect();
+    let alarms = in_parallel(plan.jobs, &each, |&position| {
+        let (index, variant) = (position as usize, &loaded.variants()[position as usize]);
+        let mut engine = loaded.engine(index);
+        let mine = (0..plan.controls).filter(|control| control % variants == position);
+        let alarm = |control: u64| {
+            let case = control / variants;
+            let found = new_finding(loaded, plan, variant, engine.as_mut(), case, case < plan.orders);
+            let found = found.unwrap_or_else(Some);
+            found.map(|what| format!("{} case {case}: {what}", variant.name))
+        };
+        mine.filter_map(alarm).collect::<Vec<String>>()
+    });
+    alarms.into_iter().flatten().collect()
+}
