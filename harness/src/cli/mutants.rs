@@ -91,14 +91,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 
 /// `kernel.py:503`, or nothing.
 fn place(mutant: &Mutant) -> String {
-    mutant.place.as_ref().map(|(file, line)| format!("{file}:{line}")).unwrap_or_default()
+    mutant.stack.first().map(|(file, line)| format!("{file}:{line}")).unwrap_or_default()
 }
 
 fn line(mutant: &Mutant, fate: &Fate) -> String {
     let what = match fate {
         Fate::Killed { .. } => "killed",
         Fate::Survived => "survived",
-        Fate::Equivalent => "equivalent",
+        Fate::Equivalent(_) => "equivalent",
         Fate::NotRun(_) => "not run",
     };
     format!("{} {} {} {what}", mutant.mutation.operator.name(), mutant.op, place(mutant))
@@ -124,7 +124,7 @@ fn text(loaded: &Loaded, plan: &Plan<'_>, score: &Score) -> String {
     };
     let told = |mutant: &Mutant| {
         let source = loaded.source(mutant.position).and_then(|source| {
-            let (file, number) = mutant.place.as_ref()?;
+            let (file, number) = mutant.stack.first()?;
             let line = source.text.lines().nth(*number as usize - 1).filter(|_| *file == source.file)?;
             Some(format!("\n      {}", line.trim()))
         });
@@ -145,9 +145,10 @@ fn text(loaded: &Loaded, plan: &Plan<'_>, score: &Score) -> String {
     out += &list("not run", not_run.collect());
     out += &list("false alarms", score.alarms.clone());
     let Counts { killed, survived, equivalent, not_run } = counts;
+    let against_us = killed as f64 / score.mutants.len().max(1) as f64;
     out += &format!(
-        "\nmutation score {:.3}: {killed} killed of {} ({survived} survived, {not_run} not run), {equivalent} more are the same \
-         program; {} kept cases each, {} more of them under other orders of copies\n{} false alarms in {} controls\n",
+        "\nmutation score {:.3}: {killed} killed of {} ({survived} survived, {not_run} not run), {equivalent} more are \
+         equivalent ({against_us:.3} with these against us); {} kept cases each, {} more of them under other orders of copies\n{} false alarms in {} controls\n",
         counts.score(),
         killed + survived + not_run,
         plan.cases,
@@ -166,10 +167,10 @@ fn json(score: &Score) -> Value {
                 json!({"fate": "killed", "case": case, "signature": signature})
             }
             Fate::Survived => json!({"fate": "survived"}),
-            Fate::Equivalent => json!({"fate": "equivalent"}),
+            Fate::Equivalent(why) => json!({"fate": "equivalent", "why": why}),
             Fate::NotRun(why) => json!({"fate": "not_run", "why": why}),
         };
-        let place = mutant.place.as_ref().map(|(file, line)| json!({"file": file, "line": line}));
+        let place = mutant.stack.first().map(|(file, line)| json!({"file": file, "line": line}));
         json!({
             "variant": mutant.variant,
             "operator": mutant.mutation.operator.name(),
@@ -185,6 +186,7 @@ fn json(score: &Score) -> Value {
         "killed": killed,
         "survived": survived,
         "equivalent": equivalent,
+        "score_with_equivalents": killed as f64 / score.mutants.len().max(1) as f64,
         "not_run": not_run,
         "controls": score.controls,
         "false_alarms": score.alarms,

@@ -2,11 +2,13 @@
 //!
 //! Mutants are drawn from all variants, every operator in turn while it has any left, so that a common operator (constants are
 //! everywhere) doesn't drown the others. Each runs on kept cases until something new is found, that is until it is killed; the
-//! last of them under other orders of their copies, too. A mutant that the optimiser makes the same program of is equivalent.
+//! last of them under other orders of their copies, too. A mutant is equivalent if the optimiser makes the same program of it, or by a
+//! written argument (`equivalent.toml`).
 //!
 //! Invariant: a function of subject, plan and known files; threads never show. Nothing is left out: a mutant is killed, survives,
 //! is equivalent, or couldn't be run, and the last says why. The score counts every survivor against us.
 
+mod argued;
 mod draw;
 mod score;
 
@@ -21,6 +23,7 @@ use countersign_mosaic::Program;
 use countersign_mosaic::ir::Module;
 use countersign_mosaic::mutation::Mutation;
 
+use argued::Arguments;
 pub use score::{Counts, Score};
 
 use crate::campaign::{Subject as _, panic_message};
@@ -60,8 +63,8 @@ pub struct Mutant {
     pub mutation: Mutation,
     /// Name of the op that is changed.
     pub op: String,
-    /// Where it comes from in the kernel's source: file and line.
-    pub place: Option<(String, u32)>,
+    /// Where it comes from in the kernel's source, innermost first: file and line.
+    pub stack: Vec<(String, u32)>,
 }
 
 /// What became of a mutant.
@@ -76,8 +79,8 @@ pub enum Fate {
     },
     /// Nothing new was found in all of the plan's cases.
     Survived,
-    /// It is the same program.
-    Equivalent,
+    /// It means the same; why.
+    Equivalent(String),
     /// It couldn't be run, or only in part; in words.
     NotRun(String),
 }
@@ -109,9 +112,13 @@ pub fn run(
         .into_iter()
         .filter_map(|(position, mutation)| Some(described(loaded, position, mutation, modules[position]?)))
         .collect();
+    let arguments = Arguments::builtin()?;
     let fates = in_parallel(plan.jobs, &mutants, |mutant| {
         let fate = match &originals[mutant.position] {
-            Some(original) => fate_of(loaded, plan, mutant, original),
+            Some(original) => match fate_of(loaded, plan, mutant, original) {
+                Fate::Survived => argued(loaded, mutant, &arguments),
+                fate => fate,
+            },
             None => Fate::NotRun("its variant couldn't be loaded".to_owned()),
         };
         done(mutant, &fate);
@@ -127,8 +134,20 @@ fn original(loaded: &Loaded, position: usize) -> Option<Original> {
 
 fn described(loaded: &Loaded, position: usize, mutation: Mutation, module: &Module) -> Mutant {
     let op = mutation.target(module).map(|op| op.name.clone()).unwrap_or_default();
-    let place = mutation.stack(module).first().map(|frame| (base_name(&frame.file).to_owned(), frame.line));
-    Mutant { position, variant: loaded.variants()[position].name.clone(), mutation, op, place }
+    let frames = mutation.stack(module).iter();
+    let stack = frames.map(|frame| (base_name(&frame.file).to_owned(), frame.line)).collect();
+    Mutant { position, variant: loaded.variants()[position].name.clone(), mutation, op, stack }
+}
+
+/// The fate of a mutant in which nothing was found.
+fn argued(loaded: &Loaded, mutant: &Mutant, arguments: &Arguments) -> Fate {
+    let Some(source) = loaded.source(mutant.position) else { return Fate::Survived };
+    let text: Vec<&str> = source.text.lines().collect();
+    let at = |number: u32| text.get((number as usize).checked_sub(1)?).copied();
+    let own = mutant.stack.iter().filter(|(file, _)| *file == source.file);
+    let lines = own.filter_map(|(_, number)| Some((at(*number)?, at(number + 1).unwrap_or_default())));
+    let argument = arguments.of(mutant.mutation.operator.name(), lines);
+    argument.map_or(Fate::Survived, |argument| Fate::Equivalent(argument.to_owned()))
 }
 
 /// One result for each of `items`, in their order.
@@ -163,7 +182,7 @@ fn fate_of(loaded: &Loaded, plan: &Plan<'_>, mutant: &Mutant, original: &Origina
             Err(error) => return Fate::NotRun(format!("doesn't lower: {error}")),
         };
         if program.optimized().does_the_same(original.program.optimized()) {
-            return Fate::Equivalent;
+            return Fate::Equivalent("the optimised programs are equal".to_owned());
         }
         let mut engine = loaded.engine_for(mutant.position, &program);
         let variant = &loaded.variants()[mutant.position];

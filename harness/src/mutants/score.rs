@@ -28,7 +28,7 @@ pub struct Counts {
     pub killed: usize,
     /// Not found.
     pub survived: usize,
-    /// The same program.
+    /// The same program, or the same by argument.
     pub equivalent: usize,
     /// Not run, or not wholly.
     pub not_run: usize,
@@ -39,7 +39,7 @@ impl Counts {
         let count = match fate {
             Fate::Killed { .. } => &mut self.killed,
             Fate::Survived => &mut self.survived,
-            Fate::Equivalent => &mut self.equivalent,
+            Fate::Equivalent(_) => &mut self.equivalent,
             Fate::NotRun(_) => &mut self.not_run,
         };
         *count += 1;
@@ -85,7 +85,13 @@ mod tests {
         let killed = Fate::Killed { case: 0, signature: String::new() };
         let mut counts = Counts::default();
         assert_eq!(counts.score(), 0.0);
-        for fate in [killed.clone(), killed, Fate::Survived, Fate::Equivalent, Fate::NotRun(String::new())] {
+        for fate in [
+            killed.clone(),
+            killed,
+            Fate::Survived,
+            Fate::Equivalent(String::new()),
+            Fate::NotRun(String::new()),
+        ] {
             counts.add(&fate);
         }
         assert_eq!(counts, Counts { killed: 2, survived: 1, equivalent: 1, not_run: 1 });

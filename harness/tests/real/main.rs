@@ -11,6 +11,7 @@ mod edits;
 mod kernel;
 mod killed;
 mod minimised;
+mod mutants;
 mod optimized;
 mod own_file;
 mod reproduced;

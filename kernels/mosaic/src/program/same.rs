@@ -2,10 +2,10 @@
 //!
 //! Invariant: two programs of one essence run alike on any operands, but for the sites that faults name.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::Program;
-use super::inst::{Block, Constant, Slot};
+use super::inst::{Block, Constant, Kind, Slot};
 use super::window::Parameter;
 
 /// What a run depends on.
@@ -14,33 +14,51 @@ pub(super) struct Essence {
     grid: Vec<i64>,
     parameters: Vec<Parameter>,
     body: Block,
-    /// Those that are read.
+    /// Those that are read, each value once.
     constants: Vec<(Slot, Constant)>,
 }
 
 /// The essence of a program.
 pub(super) fn essence(program: &Program) -> Essence {
     let (mut body, mut parameters) = (program.body.clone(), program.parameters.clone());
-    let mut read = HashSet::new();
-    strip(&mut body, &mut read);
+    let mut stripping = Stripping { first: HashMap::new(), read: HashSet::new() };
+    for (index, (slot, constant)) in program.constants.iter().enumerate() {
+        let equal = program.constants[..index].iter().find(|(_, other)| other == constant);
+        stripping.first.insert(*slot, equal.map_or(*slot, |(first, _)| *first));
+    }
+    stripping.block(&mut body);
     for parameter in &mut parameters {
         if let Parameter::Array { window: Some(window), .. } = parameter {
-            strip(&mut window.transform.body, &mut read);
+            stripping.block(&mut window.transform.body);
         }
     }
-    let constants = program.constants.iter().filter(|(slot, _)| read.contains(slot)).cloned().collect();
+    let is_read = |(slot, _): &&(Slot, Constant)| stripping.read.contains(slot);
+    let constants = program.constants.iter().filter(is_read).cloned().collect();
     Essence { grid: program.grid.clone(), parameters, body, constants }
 }
 
-/// Forgets the sites and notes what is read.
-fn strip(block: &mut Block, read: &mut HashSet<Slot>) {
-    for inst in &mut block.insts {
-        inst.site = 0;
-        inst.kind.reads(|slot| {
-            read.insert(slot);
-        });
-        read.extend(inst.kind.blocks().into_iter().filter_map(|(_, flag)| flag));
-        inst.kind.blocks_mut().into_iter().for_each(|nested| strip(nested, read));
+struct Stripping {
+    /// Of each constant, the first that is equal.
+    first: HashMap<Slot, Slot>,
+    read: HashSet<Slot>,
+}
+
+impl Stripping {
+    fn slot(&mut self, slot: &mut Slot) {
+        *slot = *self.first.get(slot).unwrap_or(slot);
+        self.read.insert(*slot);
     }
-    read.extend(&block.yields);
+
+    /// Forgets the sites, reads equal constants from one slot, and notes what is read.
+    fn block(&mut self, block: &mut Block) {
+        for inst in &mut block.insts {
+            inst.site = 0;
+            inst.kind.reads_mut(|slot| self.slot(slot));
+            inst.kind.blocks_mut().into_iter().for_each(|nested| self.block(nested));
+            if let Kind::While { flag, .. } = &mut inst.kind {
+                self.slot(flag);
+            }
+        }
+        block.yields.iter_mut().for_each(|slot| self.slot(slot));
+    }
 }

@@ -1,0 +1,60 @@
+//! The mutation engine on the real kernel: every mutant is a kernel, the kernel itself is never called wrong, and most mutants are
+//! noticed within few cases.
+//!
+//! Invariant: the numbers asserted are floors; the score itself is for `countersign mutants` to say.
+
+use std::collections::BTreeSet;
+
+use countersign::known::KnownFile;
+use countersign::loaded::Loaded;
+use countersign::mutants::{Fate, Plan, run};
+use countersign_mosaic::Program;
+use countersign_mosaic::mutation::{Mutation, Operator, by_operator};
+
+use crate::real;
+
+#[test]
+fn each_operator_changes_some_op_and_what_it_makes_lowers() {
+    let real = real();
+    let mut seen = BTreeSet::new();
+    for (variant, module) in real.variants.iter().zip(&real.modules) {
+        let all = Mutation::all(module);
+        seen.extend(
+            by_operator(&all).into_iter().filter(|(_, count)| *count > 0).map(|(operator, _)| operator),
+        );
+        // A prime step meets every operator and most of the module.
+        for mutation in all.iter().step_by(97) {
+            let mutant = mutation.of(module).unwrap();
+            assert_ne!(mutant, *module, "{}: {mutation:?}", variant.name);
+            if let Err(error) = Program::lower(&mutant, 1) {
+                panic!(
+                    "{}: {mutation:?} of {}: {error}",
+                    variant.name,
+                    mutation.target(module).unwrap().name
+                );
+            }
+        }
+    }
+    let missing: Vec<&str> =
+        Operator::ALL.into_iter().filter(|operator| !seen.contains(operator)).map(Operator::name).collect();
+    // No variant has a KV block of as many rows as a head has elements.
+    assert_eq!(missing, ["transpose"]);
+}
+
+#[test]
+fn most_mutants_are_noticed_soon_and_threads_do_not_show() {
+    let real = real();
+    let exports = real.exported.iter().cloned().map(Ok).collect();
+    let loaded = Loaded::new(&real.kernel, real.variants.clone(), exports, false);
+    let known = KnownFile::builtin().unwrap();
+    let plan = Plan { seed: 2, mutants: 54, cases: 60, orders: 6, controls: 72, jobs: 2, known: &known };
+    let score = run(&loaded, &plan, &|_, _| {}).unwrap();
+    let counts = score.counts();
+    println!("{counts:?}, score {:.3}", counts.score());
+    assert_eq!(score.alarms, Vec::<String>::new());
+    let not_run: Vec<_> = score.mutants.iter().filter(|(_, fate)| matches!(fate, Fate::NotRun(_))).collect();
+    assert!(not_run.is_empty(), "{not_run:?}");
+    assert!(counts.score() > 0.6, "{counts:?}");
+    let one = run(&loaded, &Plan { jobs: 1, ..plan }, &|_, _| {}).unwrap();
+    assert_eq!(one, score);
+}
