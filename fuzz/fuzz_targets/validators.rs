@@ -11,7 +11,9 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         Taken::Rejected => Corpus::Reject,
     }
 });
-fuzz_mutator!(|data: &mut [u8], size: usize, max: usize, seed: u32| fuzzing::mutate(data, size, max, seed));
-fuzz_crossover!(|one: &[u8], other: &[u8], out: &mut [u8], seed: u32| fuzzing::crossover(
-    one, other, out, seed
-));
+fuzz_mutator!(|data: &mut [u8], size: usize, max: usize, seed: u32| {
+    fuzzing::mutate(data, size, max, seed)
+});
+fuzz_crossover!(|one: &[u8], other: &[u8], out: &mut [u8], seed: u32| {
+    fuzzing::crossover(one, other, out, seed)
+});
