@@ -15,7 +15,8 @@ pub fn with_counters<T>(then: impl FnOnce(&mut [u8]) -> T) -> T {
     if std::env::var_os("COUNTERSIGN_UNGUIDED").is_some() {
         return then(&mut []);
     }
+    let counters = &raw mut EXTRA;
     // SAFETY: libFuzzer runs one input at a time on one thread and touches the counters only between two of them, so this is
     // the only reference while `then` runs; no target calls this function within `then`.
-    then(unsafe { &mut *(&raw mut EXTRA) })
+    then(unsafe { &mut *counters })
 }
