@@ -3,6 +3,10 @@
 //! Invariant: an input is a case in binary form or the choices of the generator; the same bytes give the same case. Only a
 //! new finding makes [`one_input`] panic, which is how libFuzzer is told.
 
+mod guidance;
+mod mutate;
+mod targets;
+
 use std::cell::RefCell;
 
 use countersign_kernels::Variant;
@@ -18,6 +22,10 @@ use crate::judge::{Finding, judge};
 use crate::known::{Facts, KnownFile};
 use crate::loaded::Loaded;
 use crate::trial::run_trial;
+
+pub use guidance::{Guide, slot};
+pub use mutate::{crossed, crossover, mutate, mutated};
+pub use targets::{case_codec, diagnose, minimize_keeps, structural, validators};
 
 /// The kernel that the targets fuzz.
 const KERNEL: &str = "jax-rpa";
@@ -38,13 +46,36 @@ pub struct Fuzzer {
     known: KnownFile,
     /// Made when first needed, one a variant.
     engines: Vec<Option<Box<dyn Engine>>>,
+    guide: Guide,
+    tally: Tally,
+}
+
+/// What became of the inputs so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Inputs that were a runnable case, and were run.
+    pub decoded: u64,
+    /// Inputs that were none.
+    pub rejected: u64,
+    /// Findings that a known entry explains, passed over.
+    pub known: u64,
+}
+
+/// What became of one input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It was a case, and was tried.
+    Tried,
+    /// It wasn't: not worth keeping.
+    Rejected,
 }
 
 impl Fuzzer {
     /// Fuzzes `subject`; `known` explains findings.
     pub fn new(subject: Box<dyn Subject>, known: KnownFile) -> Fuzzer {
-        let engines = subject.variants().iter().map(|_| None).collect();
-        Fuzzer { subject, known, engines }
+        let engines: Vec<_> = subject.variants().iter().map(|_| None).collect();
+        let guide = Guide::new(engines.len());
+        Fuzzer { subject, known, engines, guide, tally: Tally::default() }
     }
 
     /// The catalogue's kernel in its small variants, exported in the default environment, which is made if it is missing.
@@ -64,23 +95,46 @@ impl Fuzzer {
         Ok(Fuzzer::new(Box::new(loaded), known))
     }
 
+    /// What became of the inputs so far.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
     /// Tries one input; gives its case and the findings that nothing known explains. Inputs that are no runnable case (no
-    /// such variant, overrides, arrays that don't fit) give none.
-    pub fn one_input(&mut self, data: &[u8]) -> Option<(Case, Vec<Finding>)> {
-        let case = decode(data, &self.subject.kernel().id, self.subject.variants())?;
-        let name = case.variant.name();
-        let index = self.subject.variants().iter().position(|variant| variant.name == name)?;
-        let variant = &self.subject.variants()[index];
-        if case.statics.is_some() || case.variant(self.subject.variants()).ok()? != variant {
-            return None;
+    /// such variant, overrides, arrays that don't fit) give none. Coverage of the kernel's IR that no earlier input had is
+    /// marked in `counters` ([`Guide::mark`]).
+    pub fn one_input(&mut self, data: &[u8], counters: &mut [u8]) -> Option<(Case, Vec<Finding>)> {
+        let tried = self.attempt(data, counters);
+        match &tried {
+            Some(_) => self.tally.decoded += 1,
+            None => self.tally.rejected += 1,
         }
+        tried
+    }
+
+    fn attempt(&mut self, data: &[u8], counters: &mut [u8]) -> Option<(Case, Vec<Finding>)> {
+        let case = decode(data, &self.subject.kernel().id, self.subject.variants())?;
+        let index = self.position(&case)?;
+        let variant = &self.subject.variants()[index];
         let engine = self.engines[index].get_or_insert_with(|| self.subject.engine(index));
         let policy = Policy::default();
         let trial = run_trial(Some(&mut **engine), self.subject.kernel(), variant, &case, &policy).ok()?;
+        self.guide.mark(index, engine.coverage(), counters);
         let facts = Facts::of(variant, &case.metadata);
+        let all = judge(&trial).findings;
+        let shown = all.len();
         let is_new = |finding: &Finding| self.known.explain(&finding.signature, &facts).is_none();
-        let findings = judge(&trial).findings.into_iter().filter(is_new).collect();
-        Some((case, findings))
+        let new: Vec<Finding> = all.into_iter().filter(is_new).collect();
+        self.tally.known += (shown - new.len()) as u64;
+        Some((case, new))
+    }
+
+    /// Which of the variants a case runs on.
+    fn position(&self, case: &Case) -> Option<usize> {
+        let variants = self.subject.variants();
+        let index = variants.iter().position(|variant| variant.name == case.variant.name())?;
+        let runs = case.statics.is_none() && case.variant(variants).ok()? == &variants[index];
+        runs.then_some(index)
     }
 }
 
@@ -88,20 +142,34 @@ thread_local! {
     static FUZZER: RefCell<Option<Fuzzer>> = const { RefCell::new(None) };
 }
 
-/// Tries one input of a fuzzer.
+/// Calls `then` with this thread's fuzzer, prepared by the first call.
+///
+/// # Panics
+/// If nothing can be fuzzed at all.
+fn with_fuzzer<T>(then: impl FnOnce(&mut Fuzzer) -> T) -> T {
+    FUZZER.with_borrow_mut(|fuzzer| {
+        then(fuzzer.get_or_insert_with(|| match Fuzzer::prepare() {
+            Ok(fuzzer) => fuzzer,
+            Err(error) => panic!("can't fuzz: {error}"),
+        }))
+    })
+}
+
+/// Tries one input of the target `differential`; see [`Fuzzer::one_input`] for `counters`. The tally goes to standard error
+/// whenever the decoded cases reach a power of two.
 ///
 /// # Panics
 /// If it shows a new finding (the message has the signature and the case in TOML), or nothing can be fuzzed at all.
-pub fn one_input(data: &[u8]) {
-    FUZZER.with_borrow_mut(|fuzzer| {
-        let fuzzer = fuzzer.get_or_insert_with(|| match Fuzzer::prepare() {
-            Ok(fuzzer) => fuzzer,
-            Err(error) => panic!("can't fuzz: {error}"),
-        });
-        if let Some((case, findings)) = fuzzer.one_input(data)
-            && let Some(finding) = findings.first()
-        {
+pub fn one_input(data: &[u8], counters: &mut [u8]) -> Taken {
+    with_fuzzer(|fuzzer| {
+        let Some((case, findings)) = fuzzer.one_input(data, counters) else { return Taken::Rejected };
+        if let Some(finding) = findings.first() {
             panic!("new finding: {}\n{}\n\n{}", finding.signature, finding.detail, case.to_toml());
         }
-    });
+        let Tally { decoded, rejected, known } = fuzzer.tally();
+        if decoded.is_power_of_two() {
+            eprintln!("{decoded} cases, {rejected} inputs rejected, {known} known findings passed over");
+        }
+        Taken::Tried
+    })
 }
