@@ -3,7 +3,9 @@
 //! Invariant: an input is a case in binary form or the choices of the generator; the same bytes give the same case. Only a
 //! new finding makes [`one_input`] panic, which is how libFuzzer is told.
 
+mod attempt;
 mod guidance;
+mod hunt;
 mod mutate;
 mod targets;
 
@@ -11,19 +13,20 @@ use std::cell::RefCell;
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
-use countersign_kernels::engine::{Engine, Policy};
+use countersign_kernels::engine::Policy;
 use countersign_kernels::env::{Environment, Silent};
 use countersign_kernels::export::export;
 
 use crate::campaign::Subject;
 use crate::case::{Case, MAGIC};
 use crate::generate::generate_from;
-use crate::judge::{Finding, judge};
-use crate::known::{Facts, KnownFile};
+use crate::judge::Finding;
+use crate::known::KnownFile;
 use crate::loaded::Loaded;
-use crate::trial::run_trial;
 
-pub use guidance::{Guide, slot};
+use attempt::{Engines, Tried, position};
+pub use guidance::{Covered, mark, slot};
+pub use hunt::{Guidance, Hunt, Step};
 pub use mutate::{crossed, crossover, mutate, mutated};
 pub use targets::{case_codec, diagnose, minimize_keeps, structural, validators};
 
@@ -44,9 +47,7 @@ pub fn decode(data: &[u8], kernel: &str, variants: &[Variant]) -> Option<Case> {
 pub struct Fuzzer {
     subject: Box<dyn Subject>,
     known: KnownFile,
-    /// Made when first needed, one a variant.
-    engines: Vec<Option<Box<dyn Engine>>>,
-    guide: Guide,
+    engines: Engines,
     tally: Tally,
 }
 
@@ -73,9 +74,8 @@ pub enum Taken {
 impl Fuzzer {
     /// Fuzzes `subject`; `known` explains findings.
     pub fn new(subject: Box<dyn Subject>, known: KnownFile) -> Fuzzer {
-        let engines: Vec<_> = subject.variants().iter().map(|_| None).collect();
-        let guide = Guide::new(engines.len());
-        Fuzzer { subject, known, engines, guide, tally: Tally::default() }
+        let engines = Engines::of(subject.as_ref());
+        Fuzzer { subject, known, engines, tally: Tally::default() }
     }
 
     /// The catalogue's kernel in its small variants, exported in the default environment, which is made if it is missing.
@@ -101,40 +101,22 @@ impl Fuzzer {
     }
 
     /// Tries one input; gives its case and the findings that nothing known explains. Inputs that are no runnable case (no
-    /// such variant, overrides, arrays that don't fit) give none. Coverage of the kernel's IR that no earlier input had is
-    /// marked in `counters` ([`Guide::mark`]).
+    /// such variant, overrides, arrays that don't fit) give none. What the input covers of the kernel's IR is marked in
+    /// `counters` ([`mark`]).
     pub fn one_input(&mut self, data: &[u8], counters: &mut [u8]) -> Option<(Case, Vec<Finding>)> {
-        let tried = self.attempt(data, counters);
-        match &tried {
-            Some(_) => self.tally.decoded += 1,
-            None => self.tally.rejected += 1,
-        }
-        tried
-    }
-
-    fn attempt(&mut self, data: &[u8], counters: &mut [u8]) -> Option<(Case, Vec<Finding>)> {
-        let case = decode(data, &self.subject.kernel().id, self.subject.variants())?;
-        let index = self.position(&case)?;
-        let variant = &self.subject.variants()[index];
-        let engine = self.engines[index].get_or_insert_with(|| self.subject.engine(index));
-        let policy = Policy::default();
-        let trial = run_trial(Some(&mut **engine), self.subject.kernel(), variant, &case, &policy).ok()?;
-        self.guide.mark(index, engine.coverage(), counters);
-        let facts = Facts::of(variant, &case.metadata);
-        let all = judge(&trial).findings;
-        let shown = all.len();
-        let is_new = |finding: &Finding| self.known.explain(&finding.signature, &facts).is_none();
-        let new: Vec<Finding> = all.into_iter().filter(is_new).collect();
-        self.tally.known += (shown - new.len()) as u64;
+        let subject = self.subject.as_ref();
+        let tried = decode(data, &subject.kernel().id, subject.variants()).and_then(|case| {
+            let tried = self.engines.attempt(subject, &self.known, &Policy::default(), &case)?;
+            Some((case, tried))
+        });
+        let Some((case, Tried { position, new, known, note: _ })) = tried else {
+            self.tally.rejected += 1;
+            return None;
+        };
+        mark(position, self.engines.coverage(position), counters);
+        self.tally.decoded += 1;
+        self.tally.known += known;
         Some((case, new))
-    }
-
-    /// Which of the variants a case runs on.
-    fn position(&self, case: &Case) -> Option<usize> {
-        let variants = self.subject.variants();
-        let index = variants.iter().position(|variant| variant.name == case.variant.name())?;
-        let runs = case.statics.is_none() && case.variant(variants).ok()? == &variants[index];
-        runs.then_some(index)
     }
 }
 

@@ -11,7 +11,7 @@ use countersign_kernels::rpa::contract;
 use countersign_kernels::rpa::diagnose::{State, explain};
 use countersign_kernels::rpa::validator::{StaticCall, Verdict, dynamic_check, static_check};
 
-use super::{Fuzzer, Taken, decode, mutate, with_fuzzer};
+use super::{Fuzzer, Taken, decode, mutate, position, with_fuzzer};
 use crate::case::Case;
 use crate::judge::{Finding, judge};
 use crate::known::{Facts, KnownFile};
@@ -124,7 +124,7 @@ pub fn minimize_keeps(data: &[u8]) -> Taken {
 fn kept(fuzzer: &Fuzzer, data: &[u8]) -> Option<()> {
     let subject = fuzzer.subject.as_ref();
     let case = decode(data, &subject.kernel().id, subject.variants())?;
-    let draft = Draft { position: fuzzer.position(&case)?, case };
+    let draft = Draft { position: position(&case, subject.variants())?, case };
     let mut minimiser = Minimiser::new(subject, &fuzzer.known, Policy::default());
     let target = minimiser.target(&draft).ok()?;
     if target.0.is_empty() {
