@@ -1,5 +1,19 @@
-//! Any bytes as a case: the kernel beside the reference. Invariant: all logic is in `countersign::fuzzing`.
+//! Any bytes as a case: the kernel beside the reference, guided by the kernel's own coverage. Invariant: all logic is in `countersign::fuzzing`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| countersign::fuzzing::one_input(data));
+use countersign::fuzzing::{self, Taken};
+use libfuzzer_sys::{Corpus, fuzz_crossover, fuzz_mutator, fuzz_target};
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    match countersign_fuzz::with_counters(|counters| fuzzing::one_input(data, counters)) {
+        Taken::Tried => Corpus::Keep,
+        Taken::Rejected => Corpus::Reject,
+    }
+});
+fuzz_mutator!(|data: &mut [u8], size: usize, max: usize, seed: u32| {
+    fuzzing::mutate(data, size, max, seed)
+});
+fuzz_crossover!(|one: &[u8], other: &[u8], out: &mut [u8], seed: u32| {
+    fuzzing::crossover(one, other, out, seed)
+});

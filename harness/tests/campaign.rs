@@ -6,8 +6,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use countersign::campaign::{Confirmed, Observer, Plan, Subject, Totals, finish, run};
+use countersign::case::Case;
 use countersign::confirm::{Answer, Validator, confirm, first_case};
 use countersign::corpus::CorpusFile;
+use countersign::fuzzing::{Guidance, Hunt, Step};
 use countersign::generate::BoundaryClass;
 use countersign::known::KnownFile;
 use countersign::minimise::{BUDGET, Draft, Minimiser, Target, Weight, minimise_all};
@@ -85,6 +87,10 @@ impl Engine for ReferenceEngine {
     fn coverage(&self) -> &[u64] {
         &self.coverage
     }
+
+    fn clear_coverage(&mut self) {
+        self.coverage.fill(0);
+    }
 }
 
 struct Fake {
@@ -143,7 +149,7 @@ enum FakeValidator {
 }
 
 impl Validator for FakeValidator {
-    fn ask(&mut self, variant: &Variant, case: &countersign::case::Case) -> Result<Answer, String> {
+    fn ask(&mut self, variant: &Variant, case: &Case) -> Result<Answer, String> {
         let dynamic = match self {
             FakeValidator::Port => dynamic_check(variant, &case.metadata),
             FakeValidator::AlwaysAccepts => Verdict::Accepts,
@@ -421,4 +427,54 @@ fn a_minimised_case_stays_under_the_entry_that_explains_it() {
     }
     // The condition is part of what stays: known findings don't shrink into news.
     assert_eq!(lengths.into_iter().collect::<Vec<_>>(), [(false, 21), (true, 31)]);
+}
+
+#[test]
+fn a_hunt_reports_a_signature_once_and_outlives_panics() {
+    let known = KnownFile::default();
+    let hunt = |slip, steps| {
+        let subject = Fake::new(slip);
+        let mut hunt = Hunt::new(&subject, &known, Policy::default(), Guidance::Coverage, Vec::new(), 7);
+        let steps: Vec<Step> = (0..steps).map(|_| hunt.step()).collect();
+        (steps, hunt.covered().count(), hunt.parents().len(), hunt.unsupported())
+    };
+    let (steps, covered, parents, _) = hunt(Slip::LongSequences(20), 200);
+    let signatures: Vec<String> =
+        steps.iter().flat_map(|step| &step.findings).map(|finding| finding.signature.to_string()).collect();
+    let distinct: std::collections::BTreeSet<&String> = signatures.iter().collect();
+    assert!(!distinct.is_empty() && distinct.len() == signatures.len(), "{signatures:?}");
+    assert_eq!(covered, steps.iter().map(|step| step.fresh).sum::<u64>());
+    assert_eq!(parents, steps.iter().filter(|step| step.fresh > 0).count());
+    assert!(parents > 3 && parents < 100, "{parents}");
+
+    let (steps, _, parents, _) = hunt(Slip::Panic(2), 200);
+    let panics: Vec<&str> = steps.iter().filter_map(|step| step.panic.as_deref()).collect();
+    assert!(panics.len() > 3 && panics.iter().all(|panic| *panic == "made to panic"), "{panics:?}");
+    assert!(parents > 3, "{parents}");
+
+    let (_, covered, parents, unsupported) = hunt(Slip::Unsupported, 50);
+    assert!(unsupported > 40 && covered > 0 && parents > 0);
+}
+
+#[test]
+fn a_hunt_is_a_function_of_seed_start_and_steps() {
+    let (subject, known) = (Fake::new(Slip::LongSequences(20)), KnownFile::default());
+    let steps = |guidance, start: &[Case], seed| {
+        let mut hunt = Hunt::new(&subject, &known, Policy::default(), guidance, start.to_vec(), seed);
+        let steps: Vec<Step> = (0..150).map(|_| hunt.step()).collect();
+        (steps, hunt.parents().to_vec(), hunt.waiting())
+    };
+    let first = steps(Guidance::Coverage, &[], 1);
+    assert_eq!(first, steps(Guidance::Coverage, &[], 1));
+    assert_ne!(first, steps(Guidance::Coverage, &[], 2));
+    assert!(steps(Guidance::None, &[], 1).1.is_empty());
+    // What was kept is tried first, and covers at once what it was kept for.
+    let mut start = first.1.clone();
+    start.push(start[0].clone());
+    start[0].metadata.kv_lens.push(1);
+    let (again, parents, waiting) = steps(Guidance::Coverage, &start, 3);
+    assert!(again.iter().zip(&start).all(|(step, case)| step.case == *case));
+    assert_eq!((waiting, parents.contains(&start[0])), (0, false));
+    // Without guidance the parents are those alone that can be run.
+    assert_eq!(steps(Guidance::None, &start, 3).1, start[1..]);
 }

@@ -90,8 +90,12 @@ pub trait Engine {
         None
     }
 
-    /// Coverage points hit since the engine was made; bit i of word i / 64 is point i of the program.
+    /// Coverage points hit since the engine was made or [`Engine::clear_coverage`]; bit i of word i / 64 is point i of the
+    /// program.
     fn coverage(&self) -> &[u64];
+
+    /// Forgets which points were hit. An engine that counts none has nothing to forget.
+    fn clear_coverage(&mut self) {}
 }
 
 /// A program as it was lowered and with less to execute, shared by all engines that run it.
@@ -225,5 +229,9 @@ impl Engine for VmEngine {
 
     fn coverage(&self) -> &[u64] {
         self.machine.coverage()
+    }
+
+    fn clear_coverage(&mut self) {
+        self.machine.clear_coverage();
     }
 }

@@ -155,6 +155,16 @@ fn aliases_of_aliases_do_not_fill_memory() {
 }
 
 #[test]
+fn kept_as_text_is_only_what_a_bracket_opens() {
+    for text in ["#a = distinct\u{3cb2}", "#a = strided->", "#a = sparse \"(\"", "#a = distinct["] {
+        assert!(parse(text).unwrap_err().to_string().contains("bracket"), "{text}");
+    }
+    for text in ["#a = distinct[\u{3cb2}]", "#a = distinct<\"\\\u{3cb2}\">\u{3cb2}"] {
+        assert!(parse(text).is_err(), "{text}: there is no module");
+    }
+}
+
+#[test]
 fn a_grid_over_nothing_ends() {
     let text = "\"func.func\"() ({\n^bb0(%a: i32, %b: i32):\n\"func.return\"() : () -> ()\n}) \
                 {iteration_bounds = array<i64: 2147483647, 2147483647>, window_params = []} : () -> ()";

@@ -188,9 +188,15 @@ impl Machine {
         &self.program
     }
 
-    /// Coverage points hit since `new`: bit i of word i / 64 is point i of [`Program::coverage_points`].
+    /// Coverage points hit since `new` or [`Machine::clear_coverage`]: bit i of word i / 64 is point i of
+    /// [`Program::coverage_points`].
     pub fn coverage(&self) -> &[u64] {
         &self.coverage
+    }
+
+    /// Forgets which points were hit, so that what is hit next can be told apart.
+    pub fn clear_coverage(&mut self) {
+        self.coverage.fill(0);
     }
 
     /// What the last run's function returned, in order; kernels return nothing, test programs do.

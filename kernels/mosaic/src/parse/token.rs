@@ -241,6 +241,9 @@ pub(super) fn balanced<'a>(input: &mut Input<'a>) -> Outcome<&'a str> {
     trivia(input);
     let start = input.current_token_start();
     let text = rest(input);
+    if !text.starts_with(['<', '(', '[', '{']) {
+        return Err(Failure::at(start, "a bracket is expected here"));
+    }
     let bytes = text.as_bytes();
     let mut open = Vec::new();
     let mut index = 0;
@@ -268,7 +271,7 @@ pub(super) fn balanced<'a>(input: &mut Input<'a>) -> Outcome<&'a str> {
             break;
         }
     }
-    if !open.is_empty() || index == 0 {
+    if !open.is_empty() {
         return Err(Failure::at(start, "this bracket isn't closed"));
     }
     take::<_, _, Failure>(text[..index].chars().count()).parse_next(input)
