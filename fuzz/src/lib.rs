@@ -1,8 +1,8 @@
-//! What the targets share: the counters that carry the kernel's own coverage to libFuzzer.
+//! What the targets share: how a target over cases is made, and the counters that carry the kernel's own coverage to libFuzzer.
 //!
 //! Invariant: the only `unsafe` of the fuzz targets is here.
 
-/// One byte for each point of coverage, by hash; see `countersign::fuzzing::Guide`.
+/// One byte for each point of coverage, by hash; see `countersign::fuzzing::mark`.
 const COUNTERS: usize = 1 << 16;
 
 // libFuzzer finds this section by its name (Linux only), zeroes it before an input and reads it after.
@@ -19,4 +19,23 @@ pub fn with_counters<T>(then: impl FnOnce(&mut [u8]) -> T) -> T {
     // SAFETY: libFuzzer runs one input at a time on one thread and touches the counters only between two of them, so this is
     // the only reference while `then` runs; no target calls this function within `then`.
     then(unsafe { &mut *counters })
+}
+
+/// A target over cases: what is none isn't kept, and libFuzzer's changes are made to typed cases.
+#[macro_export]
+macro_rules! case_target {
+    ($target:expr) => {
+        libfuzzer_sys::fuzz_target!(|data: &[u8]| -> libfuzzer_sys::Corpus {
+            match ($target)(data) {
+                countersign::fuzzing::Taken::Tried => libfuzzer_sys::Corpus::Keep,
+                countersign::fuzzing::Taken::Rejected => libfuzzer_sys::Corpus::Reject,
+            }
+        });
+        libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max: usize, seed: u32| {
+            countersign::fuzzing::mutate(data, size, max, seed)
+        });
+        libfuzzer_sys::fuzz_crossover!(|one: &[u8], other: &[u8], out: &mut [u8], seed: u32| {
+            countersign::fuzzing::crossover(one, other, out, seed)
+        });
+    };
 }

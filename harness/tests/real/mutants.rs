@@ -16,25 +16,29 @@ use crate::real;
 #[test]
 fn each_operator_changes_some_op_and_what_it_makes_lowers() {
     let real = real();
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut sames) = (BTreeSet::new(), [0, 0]);
     for (variant, module) in real.variants.iter().zip(&real.modules) {
         let all = Mutation::all(module);
         seen.extend(
             by_operator(&all).into_iter().filter(|(_, count)| *count > 0).map(|(operator, _)| operator),
         );
+        let unedited = Program::lower(module, 1).unwrap().optimized();
         // A prime step meets every operator and most of the module.
         for mutation in all.iter().step_by(97) {
             let mutant = mutation.of(module).unwrap();
             assert_ne!(mutant, *module, "{}: {mutation:?}", variant.name);
-            if let Err(error) = Program::lower(&mutant, 1) {
-                panic!(
-                    "{}: {mutation:?} of {}: {error}",
-                    variant.name,
-                    mutation.target(module).unwrap().name
-                );
-            }
+            let program = Program::lower(&mutant, 1).unwrap_or_else(|error| {
+                panic!("{}: {mutation:?} of {}: {error}", variant.name, mutation.target(module).unwrap().name)
+            });
+            // Without a copy, a wait or a store, or with a branch turned round, it can't be the same program.
+            let never = [Operator::NoStart, Operator::NoWait, Operator::NoStore, Operator::Branch];
+            let same = program.optimized().does_the_same(&unedited);
+            assert!(!same || !never.contains(&mutation.operator), "{}: {mutation:?}", variant.name);
+            sames[usize::from(same)] += 1;
         }
     }
+    println!("{} mutants of another program, {} of the same", sames[0], sames[1]);
+    assert!(sames[1] > 0 && sames[1] < sames[0], "{sames:?}");
     let missing: Vec<&str> =
         Operator::ALL.into_iter().filter(|operator| !seen.contains(operator)).map(Operator::name).collect();
     // No variant has a KV block of as many rows as a head has elements.
