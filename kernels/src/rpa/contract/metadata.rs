@@ -73,7 +73,12 @@ pub(super) fn check(variant: &Variant, metadata: &Metadata, breaches: &mut Vec<B
             broken(&rules::KV_LENS_NONNEGATIVE, format!("kv_lens[{sequence}] = {kv_len}"), vec![len_entry()]);
             continue;
         }
-        if rows_are_known && q_len == 0 {
+        if !rows_are_known && kv_len == 0 {
+            // Whatever query rows were meant: with some it would break one rule, without any another.
+            let detail =
+                format!("kv_lens[{sequence}] = 0, and cu_q_lens doesn't say how many query tokens it has");
+            broken(&rules::KV_LEN_POSITIVE, detail, vec![len_entry()]);
+        } else if rows_are_known && q_len == 0 {
             let at = format!(
                 "cu_q_lens[{sequence}] = cu_q_lens[{next}] = {start}, kv_lens[{sequence}] = {kv_len}"
             );

@@ -139,4 +139,6 @@ pub fn check_metadata(variant: &Variant, metadata: &Metadata) -> Contract {
 }
 
 #[cfg(test)]
+mod brute;
+#[cfg(test)]
 mod tests;

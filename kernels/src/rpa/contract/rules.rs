@@ -132,7 +132,7 @@ rules! {
     KV_LENS_NONNEGATIVE = rule::KV_LENS_NONNEGATIVE, Implied, Sequence, ["kv_lens"], ["q-len-within-kv-len"],
         "No entry of kv_lens[..num_seqs] is negative.";
     KV_LEN_POSITIVE = "kv-len-positive", Disputed, Sequence, ["kv_lens", "cu_q_lens"], [],
-        "No sequence is wholly empty: without query tokens and without tokens in the cache.";
+        "No sequence is wholly empty: without tokens in the cache, and without query tokens or with none that cu_q_lens tells.";
     Q_LEN_WITHIN_KV_LEN = rule::Q_LEN_WITHIN_KV_LEN, Stated, Sequence, ["cu_q_lens", "kv_lens"], ["q-len-within-kv-len"],
         "A sequence has at least as many tokens in the cache as query tokens: the cache is written before the call.";
     KV_LENS_IN_TABLE = rule::KV_LENS_IN_TABLE, Stated, Sequence, ["kv_lens", "page_indices"], ["kv-lens-in-table"],

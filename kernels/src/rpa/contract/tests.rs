@@ -543,7 +543,8 @@ fn entry(small: i32) -> impl Strategy<Value = i32> {
     prop_oneof![8 => -1..=small, 1 => prop::sample::select(vec![i32::MIN, i32::MAX, i32::MAX - 3, 13, 16, 17])]
 }
 
-fn any_metadata() -> impl Strategy<Value = Metadata> {
+/// Metadata of any kind for the variant of these tests.
+pub(super) fn any_metadata() -> impl Strategy<Value = Metadata> {
     let lengths = (prop::collection::vec(entry(13), 4), prop::collection::vec(entry(17), 5), any::<bool>());
     (lengths, prop::collection::vec(entry(12), 12), entry(5)).prop_map(
         |((kv_lens, mut cu, ordered), table, num_seqs)| {
