@@ -27,7 +27,7 @@ from jax.experimental.pallas.ops.tpu.ragged_paged_attention import kernel as rpa
 
 num_seqs = np.array([1], np.int32)
 cu_q_lens = np.array([0, -1, 0, 0, 0, 0], np.int32)
-kv_lens = np.array([0, 0, 0, 0, 0], np.int32)
+kv_lens = np.array([1, 0, 0, 0, 0], np.int32)
 page_indices = np.array([
     [0, 0, 0, 0, 0, 0, 0],
     [0, 0, 0, 0, 0, 0, 0],
@@ -49,6 +49,8 @@ OPTIONS = {
 # What the batch does not own holds NaN, or the lowest integer.
 q = np.full((8, 4, 128), np.nan, np.float32)
 kv_pages = np.full((38, 1, 4, 128), np.nan, np.float32)
+kv_pages[0, 0:1, 0::2] = 0.0  # K of sequence 0
+kv_pages[0, 0:1, 1::2] = 1.0  # V of sequence 0
 
 # ---- what is claimed ------------------------------------------------------------------------------------------------------
 

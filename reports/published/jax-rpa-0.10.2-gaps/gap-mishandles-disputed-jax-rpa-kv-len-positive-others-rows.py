@@ -6,8 +6,8 @@ breaks kv-len-positive (cu_q_lens[0] = cu_q_lens[1] = 0, kv_lens[0] = 0). The ke
 sequence 1; worst at token 0, head 0, lane 0: kernel 1.0, reference 1.5e0 within 1.490e-6 (r = 3.355e5). No check stops
 it.
 
-Broken: No sequence is wholly empty: without query tokens and without tokens in the cache. (cu_q_lens[0] = cu_q_lens[1]
-= 0, kv_lens[0] = 0)
+Broken: No sequence is wholly empty: without tokens in the cache, and without query tokens or with none that cu_q_lens
+tells. (cu_q_lens[0] = cu_q_lens[1] = 0, kv_lens[0] = 0)
 
 Sequence 0 changes the output of others: 1 of 1 row(s) of sequence 1 come out otherwise without it.
 

@@ -6,8 +6,8 @@ breaks kv-len-positive (cu_q_lens[0] = cu_q_lens[1] = 0, kv_lens[0] = 0). The ke
 (kernel.py:65 < kernel.py:409): 4 copies are still in flight at the kernel's end, the first from kv_pages to scratch 0.
 No check stops it.
 
-Broken: No sequence is wholly empty: without query tokens and without tokens in the cache. (cu_q_lens[0] = cu_q_lens[1]
-= 0, kv_lens[0] = 0)
+Broken: No sequence is wholly empty: without tokens in the cache, and without query tokens or with none that cu_q_lens
+tells. (cu_q_lens[0] = cu_q_lens[1] = 0, kv_lens[0] = 0)
 
 Run it with Python, numpy and jax==0.10.2: `python FILE`. No TPU is needed (lowered for TPU v5e where it was found). It
 ends with 0 where the finding shows, with 1 where it does not (another jax, or it was mended), with 2 where it can't be

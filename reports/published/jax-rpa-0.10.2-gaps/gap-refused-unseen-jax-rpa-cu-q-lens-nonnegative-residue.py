@@ -2,13 +2,11 @@
 
 gap:refused-unseen|jax-rpa|cu-q-lens-nonnegative|residue|-
 
-breaks cu-q-lens-nonnegative (cu_q_lens[1] = -1; cu_q_lens[1] = -1). The kernel faults (residue) at tpu.enqueue_dma
-(kernel.py:65 < kernel.py:409): 4 copies are still in flight at the kernel's end, the first from kv_pages to scratch 0.
-Only the dynamic check would stop it, which production never calls.
+breaks cu-q-lens-nonnegative (cu_q_lens[0] = -2). The kernel faults (residue) at tpu.enqueue_dma (kernel.py:65 <
+kernel.py:409): 4 copies are still in flight at the kernel's end, the first from kv_pages to scratch 0. Only the dynamic
+check would stop it, which production never calls.
 
-Broken: No entry of cu_q_lens[0..=num_seqs] is negative. (cu_q_lens[1] = -1)
-
-Broken: No entry of cu_q_lens[0..=num_seqs] is negative. (cu_q_lens[1] = -1)
+Broken: No entry of cu_q_lens[0..=num_seqs] is negative. (cu_q_lens[0] = -2)
 
 Run it with Python, numpy and jax==0.10.2: `python FILE`. No TPU is needed (lowered for TPU v5e where it was found). It
 ends with 0 where the finding shows, with 1 where it does not (another jax, or it was mended), with 2 where it can't be
@@ -27,9 +25,9 @@ from jax.experimental.pallas.ops.tpu.ragged_paged_attention import kernel as rpa
 
 # ---- the batch ------------------------------------------------------------------------------------------------------------
 
-num_seqs = np.array([2], np.int32)
-cu_q_lens = np.array([0, -1, 0, 0, 0, 0], np.int32)
-kv_lens = np.array([0, 0, 0, 0, 0], np.int32)
+num_seqs = np.array([1], np.int32)
+cu_q_lens = np.array([-2, 0, 0, 0, 0, 0], np.int32)
+kv_lens = np.array([1, 0, 0, 0, 0], np.int32)
 page_indices = np.array([
     [0, 0, 0, 0, 0, 0, 0],
     [0, 0, 0, 0, 0, 0, 0],
@@ -51,6 +49,8 @@ OPTIONS = {
 # What the batch does not own holds NaN, or the lowest integer.
 q = np.full((8, 4, 128), np.nan, np.float32)
 kv_pages = np.full((38, 1, 4, 128), np.nan, np.float32)
+kv_pages[0, 0:1, 0::2] = 0.0  # K of sequence 0
+kv_pages[0, 0:1, 1::2] = 1.0  # V of sequence 0
 
 # ---- what is claimed ------------------------------------------------------------------------------------------------------
 
