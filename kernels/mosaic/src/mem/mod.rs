@@ -7,7 +7,6 @@ mod access;
 mod allocation;
 mod codec;
 mod dma;
-mod rows;
 mod shadow;
 mod view;
 
