@@ -12,6 +12,7 @@ use countersign_dtype::{Array, DType};
 use countersign_kernels::call::{Call, OptionValue};
 use countersign_kernels::env::{Environment, Progress, Silent};
 use countersign_kernels::export::{NamedCall, export, export_calls};
+use countersign_kernels::family::Family;
 use countersign_kernels::manifest::{Role, TensorType};
 use countersign_kernels::worker::{Asked, InterpretOptions, Interpreted, Traced, Worker};
 use countersign_kernels::{Generation, Variant};
@@ -33,6 +34,7 @@ fn own_environment(home: &Path) -> Environment {
 
 fn tiny() -> Variant {
     Variant {
+        family: Family::Rpa,
         name: "tiny".into(),
         tokens: 8,
         q_heads: 2,

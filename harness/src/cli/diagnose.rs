@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry};
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::engine::Policy;
 use countersign_kernels::env::Environment;
-use countersign_kernels::rpa::contract::Keeping;
 use countersign_reports::{Diagnosis, RunReport, diagnosis_to_json, diagnosis_to_text};
 
 use super::console::{Failure, print, today};

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{KernelEntry, Tier};
+use countersign_kernels::checks::{StaticCall, Verdict, static_check};
+use countersign_kernels::contract::rules;
 use countersign_kernels::export::{Exported, export};
 use countersign_kernels::memory::Memory;
-use countersign_kernels::rpa::contract::rules;
 use countersign_kernels::rpa::facts;
-use countersign_kernels::rpa::validator::{StaticCall, Verdict, static_check};
 
 use countersign_mosaic::{Program, parse};
 
@@ -217,6 +217,6 @@ fn describe(kernel: &KernelEntry) -> String {
     text += &table::render(&rows);
     text += "\nrules that its callers keep\n";
     let rows: Vec<_> =
-        rules().iter().map(|rule| row![rule.id, rule.standing.name(), rule.sentence]).collect();
+        rules(kernel.family).iter().map(|rule| row![rule.id, rule.standing.name(), rule.sentence]).collect();
     text + &table::render(&rows)
 }

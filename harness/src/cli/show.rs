@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use countersign_kernels::catalogue::Catalogue;
+use countersign_kernels::checks::Verdict;
 use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::rpa::bind::bind;
-use countersign_kernels::rpa::meaning::meaning;
-use countersign_kernels::rpa::validator::Verdict;
 
 use super::console::{Failure, print};
 use super::session::AskWorker;
@@ -132,7 +131,9 @@ fn traced(arguments: &Arguments, catalogue: &Catalogue, item: &Item) -> Result<S
     let batch = case.batch(variant).map_err(unreadable)?;
     let policy = Policy::of(arguments.profile.profile);
     let text = match engine.trace(&batch, &bind(variant, &batch), &policy) {
-        Some(trace) => traced::text(&trace, &meaning(variant, &trace), loaded.source(0).as_ref()),
+        Some(trace) => {
+            traced::text(&trace, &variant.family.model().meaning(variant, &trace), loaded.source(0).as_ref())
+        }
         None => {
             let trial =
                 run_trial(Some(engine.as_mut()), kernel, variant, case, &policy).map_err(unreadable)?;

@@ -17,8 +17,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use countersign_kernels::Variant;
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::engine::{Engine, Lowered, Policy};
-use countersign_kernels::rpa::contract::Keeping;
 use countersign_mosaic::Program;
 use countersign_mosaic::ir::Module;
 use countersign_mosaic::mutation::Mutation;

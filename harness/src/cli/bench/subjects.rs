@@ -4,9 +4,9 @@
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{KernelEntry, Tier};
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::custom;
 use countersign_kernels::env::Environment;
-use countersign_kernels::rpa::contract::Keeping;
 use countersign_reference::Metadata;
 
 use super::super::console::Failure;
