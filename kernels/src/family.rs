@@ -4,7 +4,7 @@
 //! of it and what they make of it differs. A family is a folder of this crate with an implementation of [`Model`], and a line of
 //! [`Family`].
 //!
-//! Invariant: nobody else asks which family a kernel is of; a variant and a call carry theirs.
+//! Invariant: what differs between families is asked of [`Model`], and of nothing else; a variant and a call carry their family.
 
 use countersign_mosaic::Trace;
 use countersign_reference::{Batch, Metadata, Profile, Reference};
@@ -70,6 +70,11 @@ pub trait Model: Sync {
     /// The operands of its entry point, in order.
     fn roles(&self) -> &'static [Role];
 
+    /// Whether q is among them.
+    fn takes_q(&self) -> bool {
+        self.roles().contains(&Role::Q)
+    }
+
     /// Makes what follows from the family's other sizes follow from them.
     ///
     /// # Errors
@@ -106,8 +111,8 @@ pub trait Model: Sync {
     /// What the check of values says (port).
     fn dynamic_check(&self, call: &StaticCall, metadata: &Metadata) -> Verdict;
 
-    /// What is right, with its bound.
-    fn reference(&self, variant: &Variant, batch: &Batch, accuracy: &Profile) -> Reference;
+    /// What is right, with its bound, into a reference whose memory is used again.
+    fn reference(&self, reference: &mut Reference, variant: &Variant, batch: &Batch, accuracy: &Profile);
 
     /// What the values on the way to a fault mean, a sentence each.
     fn meaning(&self, variant: &Variant, trace: &Trace) -> Vec<String>;

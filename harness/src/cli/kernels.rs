@@ -162,6 +162,9 @@ fn shown(variant: &Variant) -> String {
         |(q, combined)| format!("{q} query heads and {} KV heads", combined / 2),
     );
     text += &format!("# tier {}; a head block has {blocks}\n", Tier::of(variant).name());
+    if !variant.family.model().has_checks() {
+        return text + "# the kernel has no check of it\n";
+    }
     text += &match static_check(&StaticCall::of(variant)) {
         Verdict::Accepts => "# the static check accepts it\n".to_owned(),
         Verdict::Refuses { message, .. } => format!("# the static check refuses it: {message}\n"),

@@ -67,8 +67,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     verdicts.extend(
         contract.breaches.iter().map(|breach| format!("breaks    {}: {}", breach.rule.id, breach.detail)),
     );
-    verdicts.push(format!("static    {} (port)", words.r#static));
-    verdicts.push(format!("dynamic   {} (port)", words.dynamic));
+    if variant.family.model().has_checks() {
+        verdicts.push(format!("static    {} (port)", words.r#static));
+        verdicts.push(format!("dynamic   {} (port)", words.dynamic));
+    } else {
+        verdicts.push("checks    the kernel has none".to_owned());
+    }
     let mut text = show::table(&file.case, variant, &verdicts);
     if arguments.trace {
         text += &format!("\n{}", traced(arguments, &catalogue, &item)?);

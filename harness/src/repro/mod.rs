@@ -15,7 +15,6 @@ use countersign_kernels::Variant;
 use countersign_kernels::call::OptionValue;
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::checks::{CHECKS, Shaped, StaticCall, Verdict, check_of_message};
-use countersign_kernels::rpa::bind::Role;
 use countersign_kernels::rpa::facts;
 use countersign_kernels::rpa::repro::Shows;
 use countersign_mosaic::FaultClass;
@@ -227,7 +226,7 @@ fn payload(case: &Case, variant: &Variant, batch: &Batch) -> Result<String, Stri
     let mut lines =
         vec![String::new(), "# What the batch does not own holds NaN, or the lowest integer.".to_owned()];
     let mut q = Vec::new();
-    if variant.family.model().roles().contains(&Role::Q) {
+    if variant.family.model().takes_q() {
         lines.push(full("q", &batch.q));
         q = arrays::fill("q", &batch.q, false, poisoned(&batch.q), &|row| owner_of_row(meta, row));
     }

@@ -111,7 +111,7 @@ fn compare(
     let values: Vec<(&str, &Array)> =
         Role::ALL.iter().map(|&role| (role.name(), &*bound[role as usize].array)).collect();
     let entry_point = format!("{}:{}", real.kernel.python.module, real.kernel.python.entry_point);
-    let call = Call::ragged_paged_attention(&entry_point, variant);
+    let call = Call::of(&entry_point, variant);
     let answer = worker.interpret(&call, &values, InterpretOptions::default()).unwrap();
     let (vm, interpreted) = match (run.end, run.output, answer) {
         (EngineEnd::Finished, Some(vm), Interpreted::Ran { mut outputs, .. }) => (vm, outputs.remove(0)),

@@ -110,8 +110,8 @@ impl Model for Gather {
         Verdict::Accepts
     }
 
-    fn reference(&self, variant: &Variant, batch: &Batch, accuracy: &Profile) -> Reference {
-        gather(batch, &variant.options, accuracy)
+    fn reference(&self, reference: &mut Reference, variant: &Variant, batch: &Batch, accuracy: &Profile) {
+        *reference = gather(batch, &variant.options, accuracy);
     }
 
     fn meaning(&self, variant: &Variant, trace: &Trace) -> Vec<String> {

@@ -4,7 +4,7 @@
 
 use countersign_dtype::DType;
 use countersign_mosaic::Trace;
-use countersign_reference::{Batch, Blocking, Metadata, Profile, Reference, attend};
+use countersign_reference::{Batch, Blocking, Metadata, Profile, Reference, attend_into};
 
 use super::bind::{self, Role};
 use super::contract::{self, Breach, Rule};
@@ -69,13 +69,13 @@ impl Model for Rpa {
         validator::dynamic_check_call(call, metadata)
     }
 
-    fn reference(&self, variant: &Variant, batch: &Batch, accuracy: &Profile) -> Reference {
+    fn reference(&self, reference: &mut Reference, variant: &Variant, batch: &Batch, accuracy: &Profile) {
         let blocking = Blocking {
             // Left to the kernel's choice: as many blocks as there can be, so that the bound holds for any.
             kv_per_block: facts::kv_block(variant).unwrap_or(variant.page_size),
             weights: DType::F32,
         };
-        attend(batch, &variant.options, &blocking, accuracy)
+        attend_into(reference, batch, &variant.options, &blocking, accuracy);
     }
 
     fn meaning(&self, variant: &Variant, trace: &Trace) -> Vec<String> {
