@@ -28,11 +28,10 @@ def gather_kernel(
     k_scale: float | None,
     v_scale: float | None,
 ) -> None:
-    sequence = pl.program_id(0)
-    page_size, heads, _ = pages.shape[1:]
+    page_size = pages.shape[1]
     is_key = lax.broadcasted_iota(jnp.int32, token.shape, 0) % 2 == 0
 
-    def copy(row: Any, _: None) -> None:
+    def copy(sequence: Any, row: Any) -> None:
         position = kv_lens[sequence] - (cu_q_lens[sequence + 1] - row)
         page = page_indices[sequence, lax.div(position, page_size)]
         fetch = pltpu.make_async_copy(pages.at[page, lax.rem(position, page_size)], token, arrived)
@@ -43,9 +42,13 @@ def gather_kernel(
             value *= jnp.where(is_key, jnp.float32(k_scale or 1.0), jnp.float32(v_scale or 1.0))
         out[row] = value
 
-    @pl.when(sequence < num_seqs[0])
-    def _() -> None:
-        lax.fori_loop(cu_q_lens[sequence], cu_q_lens[sequence + 1], copy, None)
+    def gather_sequence(sequence: Any, _: None) -> None:
+        def body(row: Any, _: None) -> None:
+            copy(sequence, row)
+
+        lax.fori_loop(cu_q_lens[sequence], cu_q_lens[sequence + 1], body, None)
+
+    lax.fori_loop(0, num_seqs[0], gather_sequence, None)
 
 
 @functools.partial(jax.jit, static_argnames=("rows", "k_scale", "v_scale"))
@@ -68,18 +71,13 @@ def gather(
     `kv_pages`; values are finite, also after their scales. All that stands past `num_seqs` may be anything. Empty sequences and
     batches are allowed. Nothing is checked. Rows past the last token are not written.
     """
-    pages, page_size, heads, head_dim = kv_pages.shape
-    kernel = functools.partial(gather_kernel, k_scale=k_scale, v_scale=v_scale)
-    grid = pltpu.PrefetchScalarGridSpec(
-        num_scalar_prefetch=4,
-        grid=(kv_lens.shape[0],),
-        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
-        out_specs=pl.BlockSpec((rows, heads, head_dim), lambda sequence, *_: (0, 0, 0)),
-        scratch_shapes=[pltpu.VMEM((heads, head_dim), kv_pages.dtype), pltpu.SemaphoreType.DMA],
-    )
+    _, _, heads, head_dim = kv_pages.shape
+    scalars = pl.BlockSpec(memory_space=pltpu.SMEM)
     call = pl.pallas_call(
-        kernel,
-        grid_spec=grid,
+        functools.partial(gather_kernel, k_scale=k_scale, v_scale=v_scale),
+        in_specs=[scalars] * 4 + [pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec(memory_space=pltpu.VMEM),
+        scratch_shapes=[pltpu.VMEM((heads, head_dim), kv_pages.dtype), pltpu.SemaphoreType.DMA],
         out_shape=jax.ShapeDtypeStruct((rows, heads, head_dim), jnp.float32),
         name="gather_kernel",
     )
