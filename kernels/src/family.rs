@@ -75,6 +75,9 @@ pub trait Model: Sync {
         self.roles().contains(&Role::Q)
     }
 
+    /// Whether outputs are weighted means over V, of which metamorphic relations speak.
+    fn is_attention(&self) -> bool;
+
     /// Makes what follows from the family's other sizes follow from them.
     ///
     /// # Errors

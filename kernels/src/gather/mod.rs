@@ -31,6 +31,10 @@ impl Model for Gather {
         &[Role::KvPages, Role::KvLens, Role::PageIndices, Role::CuQLens, Role::NumSeqs]
     }
 
+    fn is_attention(&self) -> bool {
+        false
+    }
+
     /// A row is a block of its own, and so is a page.
     fn settle(&self, variant: &mut Variant) -> Result<(), String> {
         variant.q_heads = 2 * variant.kv_heads;

@@ -23,6 +23,10 @@ impl Model for Rpa {
         &Role::ALL
     }
 
+    fn is_attention(&self) -> bool {
+        true
+    }
+
     fn settle(&self, _variant: &mut Variant) -> Result<(), String> {
         Ok(())
     }

@@ -13,7 +13,7 @@ def walk():
     ends = Scalars("cu_q_lens", cu_q_lens, lambda entry: entry <= owned)
     pages = Scalars("page_indices", page_indices, owns_page)
     loop = "lax.fori_loop(cu_q_lens[sequence], cu_q_lens[sequence + 1]"
-    for sequence in range(min(count, len(kv_lens))):
+    for sequence in range(count):
         for row in range(ends.read(loop, sequence), ends.read(loop, sequence + 1)):
             position = lens.read("position = kv_lens[sequence]", sequence) - (int(cu_q_lens[sequence + 1]) - row)
             # As in C, division rounds towards 0.

@@ -229,6 +229,10 @@ pub fn read(
         (false, true) => variant.kv_heads = 1,
         (true, true) | (false, false) => {}
     }
+    kernel.family.model().settle(&mut variant).map_err(|message| CustomError {
+        message,
+        help: "leave out what the kernel's family doesn't have".to_owned(),
+    })?;
 
     let mut call = StaticCall::with_metadata(&variant, &metadata);
     let whole = call.clone();
