@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use countersign_kernels::Variant;
-use countersign_kernels::rpa::validator::Verdict;
+use countersign_kernels::checks::Verdict;
 use countersign_reports::{InternalError, ValidatorWords};
 
 use crate::campaign::{Found, Plan, Subject, draw, panic_message};

@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::engine::{Engine, Policy};
-use countersign_kernels::rpa::contract::Keeping;
 use countersign_kernels::rpa::facts;
 use countersign_kernels::{DeviceProfile, Variant};
 use countersign_mosaic::ErrorSign;

@@ -3,7 +3,7 @@
 //! Invariant: maps a trial to the report's model and adds no judgement; pure.
 
 use countersign_kernels::Variant;
-use countersign_kernels::rpa::contract::Breach;
+use countersign_kernels::contract::Breach;
 use countersign_mosaic::Fault;
 use countersign_mosaic::ir::Frame;
 use countersign_reports::{

@@ -12,9 +12,9 @@ use std::ops::Range;
 
 use countersign_dtype::Array;
 use countersign_kernels::Variant;
+use countersign_kernels::contract;
 use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, Policy};
 use countersign_kernels::rpa::bind::bind;
-use countersign_kernels::rpa::contract;
 use countersign_reference::{Batch, Metadata};
 
 use crate::case::{Case, CaseError};

@@ -24,8 +24,12 @@ impl<'w> InterpreterEngine<'w> {
 
 impl Engine for InterpreterEngine<'_> {
     fn run(&mut self, _batch: &Batch, bound: &[Bound<'_>; 6], _policy: &Policy) -> EngineRun {
-        let values: Vec<_> =
-            bound.iter().map(|operand| (operand.role.name(), operand.array.as_ref())).collect();
+        let is_taken = |operand: &&Bound<'_>| self.call.operand(operand.role.name()).is_some();
+        let values: Vec<_> = bound
+            .iter()
+            .filter(is_taken)
+            .map(|operand| (operand.role.name(), operand.array.as_ref()))
+            .collect();
         let (output, end) = match self.worker.interpret(&self.call, &values, InterpretOptions::default()) {
             Ok(Interpreted::Ran { outputs, .. }) => (outputs.into_iter().next(), EngineEnd::Finished),
             Ok(Interpreted::Raised(refusal)) => (

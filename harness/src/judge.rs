@@ -2,8 +2,8 @@
 //!
 //! Invariant: pure; a function of the trial alone. Whether a finding is known is decided elsewhere (`known`).
 
-use countersign_kernels::rpa::contract::{Keeping, Rule};
-use countersign_kernels::rpa::validator::Verdict;
+use countersign_kernels::checks::Verdict;
+use countersign_kernels::contract::{Keeping, Rule};
 use countersign_mosaic::ir::Frame;
 
 use crate::compare::{Comparison, Deviation};

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
+use countersign_kernels::checks::Verdict;
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::engine::Policy;
-use countersign_kernels::rpa::contract::Keeping;
-use countersign_kernels::rpa::validator::Verdict;
 use countersign_reports::{
     CaseReport, FindingReport, FindingStatus, InternalError, KernelReport, Place, Report, SCHEMA_VERSION,
     Summary, Timing,
@@ -56,6 +56,17 @@ impl Item {
         })?;
         let variants: Vec<Variant> = kernel.variants(Tier::Full).cloned().collect();
         let variant = file.case.variant(&variants)?.clone();
+        if variant.family != kernel.family {
+            return Err(CaseError {
+                line: None,
+                message: format!(
+                    "[case.variant] is of the family `{}`, `{}` of `{}`: say family = \"{2}\"",
+                    variant.family.name(),
+                    kernel.id,
+                    kernel.family.name()
+                ),
+            });
+        }
         file.case.check(&variant)?;
         if let Some(Expect::Signatures(signatures)) = &file.expect {
             for signature in signatures {

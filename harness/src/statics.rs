@@ -6,7 +6,7 @@ use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::call::{Call, OptionValue as CallOption};
 use countersign_kernels::catalogue::KernelEntry;
-use countersign_kernels::rpa::validator::{Number, Shaped, StaticCall, numpy_name};
+use countersign_kernels::checks::{Number, Shaped, StaticCall, numpy_name};
 
 use crate::case::{Case, OperandName, OperandOverride, OptionValue, StaticOverrides};
 
@@ -107,7 +107,7 @@ impl Case {
     /// The call as the Python worker takes it.
     pub fn python_call(&self, kernel: &KernelEntry, variant: &Variant) -> Call {
         let entry_point = kernel.python.call();
-        let mut call = Call::ragged_paged_attention(&entry_point, variant);
+        let mut call = Call::of(&entry_point, variant);
         let Some(statics) = &self.statics else { return call };
         for (name, operand) in &statics.operands {
             let Some(target) = call.operand_mut(name.name()) else { continue };

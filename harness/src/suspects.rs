@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use countersign_kernels::rpa::contract::Keeping;
+use countersign_kernels::contract::Keeping;
 
 use crate::campaign::{Plan, Subject, draw};
 use crate::judge::judge;

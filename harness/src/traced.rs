@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use countersign_kernels::Variant;
 use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::rpa::bind::bind;
-use countersign_kernels::rpa::meaning::meaning;
 use countersign_mosaic::ir::Frame;
 use countersign_mosaic::{Fault, Step, Trace};
 use miette::{
@@ -50,7 +49,10 @@ pub fn follow(
 ) -> Option<Followed> {
     let batch = case.batch(variant).ok()?;
     let trace = engine.trace(&batch, &bind(variant, &batch), policy)?;
-    Some(Followed { meaning: meaning(variant, &trace), path: lines(&trace, source_file) })
+    Some(Followed {
+        meaning: variant.family.model().meaning(variant, &trace),
+        path: lines(&trace, source_file),
+    })
 }
 
 /// All of it, ending in a newline. `meaning` are sentences about the values, in the words of the kernel's family.

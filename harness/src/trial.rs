@@ -4,16 +4,14 @@
 
 use std::fmt;
 
-use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
+use countersign_kernels::checks::{self, Verdict};
+use countersign_kernels::contract::{self, Contract, Keeping, Scope};
 use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, Policy};
 use countersign_kernels::rpa::bind;
-use countersign_kernels::rpa::contract::{self, Contract, Keeping, Scope};
-use countersign_kernels::rpa::facts;
-use countersign_kernels::rpa::validator::{self, Verdict};
 use countersign_mosaic::Fault;
-use countersign_reference::{Batch, Blocking, attend};
+use countersign_reference::{Batch, Reference};
 
 use crate::case::{Case, CaseError};
 use crate::compare::{Comparison, compare};
@@ -156,9 +154,9 @@ pub fn examine(variant: &Variant, case: &Case, batch: &Batch) -> Examined {
         contract.breaches.retain(|breach| breach.rule.scope != Scope::Static);
         contract.breaches.splice(0..0, contract::check_static(&call));
     }
-    let static_verdict = validator::static_check(&call);
+    let static_verdict = checks::static_check(&call);
     let dynamic_verdict = match &static_verdict {
-        Verdict::Accepts => validator::dynamic_check_call(&call, &batch.metadata),
+        Verdict::Accepts => checks::dynamic_check_call(&call, &batch.metadata),
         Verdict::Refuses { .. } | Verdict::Crashes { .. } => Verdict::Accepts,
     };
     Examined { contract, static_verdict, dynamic_verdict }
@@ -221,12 +219,9 @@ fn run(
 fn conduct(run: EngineRun, variant: &Variant, batch: &Batch, policy: &Policy) -> Conduct {
     match (run.end, run.output) {
         (EngineEnd::Finished, Some(output)) => {
-            let blocking = Blocking {
-                // Left to the kernel's choice: as many blocks as there can be, so that the bound holds for any.
-                kv_per_block: facts::kv_block(variant).unwrap_or(variant.page_size),
-                weights: DType::F32,
-            };
-            let reference = attend(batch, &variant.options, &blocking, &policy.profile.accuracy);
+            let mut reference = Reference::default();
+            let model = variant.family.model();
+            model.reference(&mut reference, variant, batch, &policy.profile.accuracy);
             Conduct::Finished(compare(&output, &run.undefined, &reference))
         }
         (EngineEnd::Finished, None) => Conduct::Unsupported("the engine gave no output".to_owned()),

@@ -16,11 +16,11 @@ use countersign::minimise::{BUDGET, Draft, Minimiser, Target, Weight, minimise_a
 use countersign_dtype::Array;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
+use countersign_kernels::checks::{Verdict, dynamic_check};
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::engine::{Engine, EngineEnd, EngineRun, Policy};
 use countersign_kernels::rpa::bind::Bound;
-use countersign_kernels::rpa::contract::Keeping;
 use countersign_kernels::rpa::facts;
-use countersign_kernels::rpa::validator::{Verdict, dynamic_check};
 use countersign_reference::{Batch, Blocking, Profile, attend};
 use countersign_reports::{KernelReport, R_UNIT, Report, Timing, to_html, to_json};
 

@@ -10,8 +10,8 @@ use countersign::orders::Dependence;
 use countersign::signature::Effect;
 use countersign::trial::{Conduct, Trial};
 use countersign_kernels::catalogue::Catalogue;
-use countersign_kernels::rpa::contract::{Breach, Contract, rules};
-use countersign_kernels::rpa::validator::Verdict;
+use countersign_kernels::checks::Verdict;
+use countersign_kernels::contract::{Breach, Contract, rules};
 use countersign_mosaic::ir::Frame;
 use countersign_mosaic::{Fault, FaultClass};
 
@@ -81,7 +81,7 @@ fn trial(
     conduct: Conduct,
 ) -> Trial {
     let breach = |&(id, sequence): &(&str, Option<usize>)| Breach {
-        rule: rules().iter().find(|rule| rule.id == id).unwrap(),
+        rule: rules(countersign_kernels::family::Family::Rpa).iter().find(|rule| rule.id == id).unwrap(),
         sequence,
         detail: "here".to_owned(),
         entries: Vec::new(),

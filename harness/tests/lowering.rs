@@ -7,11 +7,11 @@ use countersign::contract::{Lowering, calls_of, judge_lowering};
 use countersign::corpus::CorpusFile;
 use countersign::trial::{Trial, run_trial};
 use countersign_kernels::catalogue::{Catalogue, KernelEntry};
+use countersign_kernels::checks::StaticCall;
+use countersign_kernels::contract::probe::base;
 use countersign_kernels::engine::Policy;
 use countersign_kernels::export::Refusal;
-use countersign_kernels::rpa::contract::probe::base;
 use countersign_kernels::rpa::sweep::edits;
-use countersign_kernels::rpa::validator::StaticCall;
 use countersign_kernels::{DeviceProfile, Variant};
 
 fn kernel() -> KernelEntry {

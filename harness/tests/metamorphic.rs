@@ -12,7 +12,7 @@ use countersign::generate::generate;
 use countersign::metamorphic::{Oracle, Outcome, RELATIONS, reference};
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
-use countersign_kernels::rpa::contract::Keeping;
+use countersign_kernels::contract::Keeping;
 use countersign_reference::{Batch, Reference, RowStatus};
 
 type Faulty = fn(&Variant, &Batch) -> Reference;

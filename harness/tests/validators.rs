@@ -16,13 +16,13 @@ use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::call::Call;
 use countersign_kernels::catalogue::{Catalogue, Tier};
-use countersign_kernels::env::{Environment, Silent};
-use countersign_kernels::rpa::contract::probe::{Edge, Input, Probe, probe};
-use countersign_kernels::rpa::contract::{Rule, Scope, rules};
-use countersign_kernels::rpa::sweep;
-use countersign_kernels::rpa::validator::{
+use countersign_kernels::checks::{
     CHECKS, StaticCall, Verdict, check_of_message, dynamic_check_call, numpy_name, static_check,
 };
+use countersign_kernels::contract::probe::{Edge, Input, Probe, probe};
+use countersign_kernels::contract::{Rule, Scope, rules};
+use countersign_kernels::env::{Environment, Silent};
+use countersign_kernels::rpa::sweep;
 use countersign_kernels::worker::{Asked, Timeouts, Worker, metadata_values};
 use countersign_reference::Metadata;
 
@@ -120,7 +120,8 @@ fn edge_of(
     suits: impl Fn(&Rule) -> bool,
     classes: &mut Vec<String>,
 ) -> Edge {
-    let rules: Vec<&Rule> = rules().iter().filter(|rule| suits(rule)).collect();
+    let rules: Vec<&Rule> =
+        rules(countersign_kernels::family::Family::Rpa).iter().filter(|rule| suits(rule)).collect();
     loop {
         let rule = numbers.pick(&rules);
         let Probe { kept, broken } = probe(rule, variant);

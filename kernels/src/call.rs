@@ -55,8 +55,13 @@ pub enum OptionValue {
 }
 
 impl Call {
-    /// The call that `variant` stands for: operands and options of the ragged paged attention family.
-    pub fn ragged_paged_attention(entry_point: &str, variant: &Variant) -> Call {
+    /// The call that `variant` stands for.
+    pub fn of(entry_point: &str, variant: &Variant) -> Call {
+        variant.family.model().call(entry_point, variant)
+    }
+
+    /// Operands and options of the ragged paged attention family.
+    pub(crate) fn ragged_paged_attention(entry_point: &str, variant: &Variant) -> Call {
         let operand = |name: &str, dtype, shape: &[usize]| CallOperand {
             name: name.into(),
             dtype,
@@ -103,7 +108,7 @@ impl Call {
         }
     }
 
-    /// The call of any shapes, types and options, as [`Call::ragged_paged_attention`] of a variant's. `None` where an operand
+    /// The call of any shapes, types and options, as [`Call::of`] of a variant's. `None` where an operand
     /// has an element type that the exporter doesn't know.
     pub fn of_static(entry_point: &str, generation: Generation, call: &StaticCall) -> Option<Call> {
         let number = |value: Option<Number>| match value {
@@ -142,6 +147,11 @@ impl Call {
     }
 
     /// The operand of that parameter name.
+    pub fn operand(&self, name: &str) -> Option<&CallOperand> {
+        self.operands.iter().find(|operand| operand.name == name)
+    }
+
+    /// [`Call::operand`], to be changed.
     pub fn operand_mut(&mut self, name: &str) -> Option<&mut CallOperand> {
         self.operands.iter_mut().find(|operand| operand.name == name)
     }
@@ -204,7 +214,7 @@ mod tests {
     fn a_variant_and_its_static_call_are_one_call() {
         for variant in Catalogue::builtin().unwrap().kernel("jax-rpa").unwrap().variants(Tier::Full) {
             let call = Call::of_static("m:f", variant.generation, &StaticCall::of(variant));
-            assert_eq!(call, Some(Call::ragged_paged_attention("m:f", variant)));
+            assert_eq!(call, Some(Call::of("m:f", variant)));
         }
     }
 

@@ -13,19 +13,12 @@ use countersign_reference::Options;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use crate::family::Family;
 use crate::rpa::facts::DEFAULT_MASK_VALUE;
 use crate::variant::{Generation, Variant};
 
 /// The embedded catalogue files: name for messages, text.
 const BUILTIN: [(&str, &str); 1] = [("catalog/jax-rpa.toml", include_str!("../catalog/jax-rpa.toml"))];
-
-/// A group of kernels that share operands, contract and checks, and so a module of this crate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    /// Ragged paged attention with separate cache update, [`crate::rpa`].
-    Rpa,
-}
 
 /// How often a variant is run: `small` in every job, `full` where time allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -336,7 +329,9 @@ pub fn parse_kernel(file: &str, text: &str) -> Result<KernelEntry, CatalogueErro
     let small = kernel.variants.small.into_iter().map(|text| (Tier::Small, text));
     for (tier, text) in small.chain(kernel.variants.full.into_iter().map(|text| (Tier::Full, text))) {
         let start = text.span().start;
-        let variant = Variant::try_from(text.into_inner()).map_err(|message| error_at(start, message))?;
+        let mut variant = Variant::try_from(text.into_inner()).map_err(|message| error_at(start, message))?;
+        variant.family = kernel.family;
+        kernel.family.model().settle(&mut variant).map_err(|message| error_at(start, message))?;
         if !names.insert(variant.name.clone()) {
             return Err(error_at(start, format!("variant {:?} is there twice", variant.name)));
         }
@@ -403,7 +398,8 @@ pub struct VariantText {
 impl TryFrom<VariantText> for Variant {
     type Error = String;
 
-    /// Fails with a message where a name is unknown or an extent is zero. Options at their edges are allowed: they are tested.
+    /// Fails with a message where a name is unknown or an extent is zero. Options at their edges are allowed: they are tested. The
+    /// text doesn't say the family: that is the kernel's, and [`Family::Rpa`] until it is set.
     fn try_from(text: VariantText) -> Result<Variant, String> {
         let name = text.name;
         let extents = [
@@ -431,6 +427,7 @@ impl TryFrom<VariantText> for Variant {
             format!("variant {name:?}: generation = {:?} is not one of {known}", text.generation)
         })?;
         Ok(Variant {
+            family: Family::Rpa,
             q_dtype: dtype("q_dtype", &text.q_dtype)?,
             kv_dtype: dtype("kv_dtype", &text.kv_dtype)?,
             name,

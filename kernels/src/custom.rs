@@ -10,6 +10,7 @@ use countersign_dtype::DType;
 use countersign_reference::Options;
 
 use crate::catalogue::{KernelEntry, VariantText};
+use crate::family::Family;
 use crate::rpa::facts::{self, DEFAULT_MASK_VALUE};
 use crate::variant::{Generation, Variant};
 
@@ -77,7 +78,7 @@ pub fn variant(kernel: &KernelEntry, text: &str) -> Result<Variant, CustomError>
     let name = parts.next_if(|part| !part.contains('='));
     let mut base = match name {
         Some(name) => named(kernel, name)?,
-        None => defaults(),
+        None => Variant { family: kernel.family, ..defaults() },
     };
     let pairs = pairs(parts)?;
     if pairs.is_empty() {
@@ -118,6 +119,11 @@ pub fn variant(kernel: &KernelEntry, text: &str) -> Result<Variant, CustomError>
     if !has("sm_scale") && has("head_dim") {
         variant.options.sm_scale = (variant.head_dim as f32).sqrt().recip();
     }
+    variant.family = kernel.family;
+    kernel.family.model().settle(&mut variant).map_err(|message| CustomError {
+        message: format!("`{text}`: {message}"),
+        help: "`countersign kernels show` has examples".to_owned(),
+    })?;
     Ok(variant)
 }
 
@@ -138,6 +144,7 @@ fn named(kernel: &KernelEntry, name: &str) -> Result<Variant, CustomError> {
 /// Where a line says nothing and names no variant. The command line's help states these.
 fn defaults() -> Variant {
     Variant {
+        family: Family::Rpa,
         name: String::new(),
         tokens: 64,
         q_heads: 8,

@@ -192,7 +192,8 @@ fn operands<'a>(sources: &'a [Source], bound: &'a [Bound<'_>; 6]) -> Vec<Operand
 
 impl VmEngine {
     fn policy(&self, batch: &Batch, policy: &Policy) -> countersign_mosaic::Policy {
-        let fuel = bind::fuel(&self.variant, &batch.metadata, self.plain.op_count());
+        let model = self.variant.family.model();
+        let fuel = model.fuel(&self.variant, &batch.metadata, self.plain.op_count());
         let arithmetic = policy.profile.arithmetic(policy.errors);
         countersign_mosaic::Policy { dma: policy.dma, arithmetic, fuel, sanitizers: policy.sanitizers }
     }

@@ -66,7 +66,7 @@ pub struct NamedCall {
     pub call: Call,
 }
 
-/// Exports `variants` of the entry point `module:function` of the ragged paged attention family, in their order.
+/// Exports `variants` of the entry point `module:function`, in their order.
 ///
 /// # Errors
 /// Where the environment doesn't work; a variant that does not lower is a [`Refusal`] in the result.
@@ -78,10 +78,7 @@ pub fn export(
 ) -> Result<Vec<ExportResult>, SetupError> {
     let calls: Vec<NamedCall> = variants
         .iter()
-        .map(|variant| NamedCall {
-            name: variant.name.clone(),
-            call: Call::ragged_paged_attention(entry_point, variant),
-        })
+        .map(|variant| NamedCall { name: variant.name.clone(), call: Call::of(entry_point, variant) })
         .collect();
     export_calls(environment, &calls, progress)
 }

@@ -4,10 +4,14 @@
 
 pub mod call;
 pub mod catalogue;
+pub mod checks;
+pub mod contract;
 pub mod custom;
 pub mod engine;
 pub mod env;
 pub mod export;
+pub mod family;
+pub mod gather;
 pub mod manifest;
 pub mod memory;
 pub mod profile;

@@ -6,6 +6,8 @@ use countersign_dtype::DType;
 use countersign_mosaic::Footprint;
 use countersign_reference::Options;
 
+use crate::family::Family;
+
 /// TPU generation that a kernel is lowered for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Generation {
@@ -73,12 +75,14 @@ pub struct Blocks {
     pub queries: usize,
 }
 
-/// The static side of a call of a ragged paged attention kernel.
+/// The static side of a call. Families that lack one of these let it follow from others ([`crate::family::Model::settle`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
+    /// The kernel's family, which decides what the rest means.
+    pub family: Family,
     /// Short unique name within its kernel's catalogue, e.g. `f32-q4-kv4`.
     pub name: String,
-    /// Rows of q (`max_num_batched_tokens`).
+    /// Rows of q (`max_num_batched_tokens`) and of the output.
     pub tokens: usize,
     /// Query heads.
     pub q_heads: usize,

@@ -12,6 +12,7 @@ use countersign_dtype::{Array, DType};
 use countersign_kernels::call::{Call, OptionValue};
 use countersign_kernels::env::{Environment, Progress, Silent};
 use countersign_kernels::export::{NamedCall, export, export_calls};
+use countersign_kernels::family::Family;
 use countersign_kernels::manifest::{Role, TensorType};
 use countersign_kernels::worker::{Asked, InterpretOptions, Interpreted, Traced, Worker};
 use countersign_kernels::{Generation, Variant};
@@ -33,6 +34,7 @@ fn own_environment(home: &Path) -> Environment {
 
 fn tiny() -> Variant {
     Variant {
+        family: Family::Rpa,
         name: "tiny".into(),
         tokens: 8,
         q_heads: 2,
@@ -124,7 +126,7 @@ fn an_export_is_kept_once_and_a_damaged_one_is_made_again() {
 #[test]
 fn the_static_check_can_be_left_out() {
     let home = tempfile::tempdir().unwrap();
-    let mut call = Call::ragged_paged_attention(ENTRY_POINT, &tiny());
+    let mut call = Call::of(ENTRY_POINT, &tiny());
     call.options.insert("sliding_window".into(), OptionValue::Int(-1));
     let refused = NamedCall { name: "checked".into(), call: call.clone() };
     call.skip_static_validation = true;
@@ -147,7 +149,7 @@ fn the_pinned_environment_is_ready_and_says_what_it_holds() {
 fn the_worker_answers_for_the_real_kernel() {
     let mut worker = Worker::start(environment()).unwrap();
     assert_eq!(worker.versions(), Some(environment().versions()));
-    let call = Call::ragged_paged_attention(ENTRY_POINT, &tiny());
+    let call = Call::of(ENTRY_POINT, &tiny());
 
     let clean = worker.validate(&call, &metadata()).unwrap();
     assert_eq!((clean.static_check, clean.dynamic_check), (Asked::Accepts, Some(Asked::Accepts)));

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use countersign_kernels::call::Call;
 use countersign_kernels::catalogue::{Catalogue, Tier};
-use countersign_kernels::env::{Environment, Silent};
-use countersign_kernels::rpa::validator::{
+use countersign_kernels::checks::{
     CHECKS, Number, Shaped, StaticCall, Verdict, check_of_message, dynamic_check, dynamic_check_call,
     static_check,
 };
+use countersign_kernels::env::{Environment, Silent};
 use countersign_kernels::worker::{Asked, Worker};
 use countersign_reference::Metadata;
 use serde_json::Value;
@@ -41,6 +41,7 @@ fn read(row: &Value) -> (StaticCall, Metadata) {
     let (kv_lens, cu_q_lens) = (int32s(&row["kv_lens"]), int32s(&row["cu_q_lens"]));
     let table = extents(&row["page_indices"]);
     let call = StaticCall {
+        family: countersign_kernels::family::Family::Rpa,
         q: Shaped::new(&extents(&row["q"]), "float32"),
         kv_pages: Shaped::new(&extents(&row["kv_pages"]), "float32"),
         kv_lens: Shaped::new(&[kv_lens.len()], dtype(0)),
@@ -171,7 +172,7 @@ fn port_and_worker_say_the_same_of_fresh_metadata() {
     let mut numbers = Numbers(7);
     let mut answers: BTreeMap<&str, usize> = BTreeMap::new();
     for variant in kernel.variants(Tier::Small) {
-        let call = Call::ragged_paged_attention(&entry_point, variant);
+        let call = Call::of(&entry_point, variant);
         let reach = (variant.page_size * variant.pages_per_seq) as i32;
         for _ in 0..24 {
             let (rows, columns) = (variant.max_seqs, variant.pages_per_seq);

@@ -10,6 +10,7 @@
 mod attention;
 mod batch;
 mod bound;
+mod gather;
 mod lanes;
 mod magnitude;
 pub mod mask;
@@ -21,6 +22,7 @@ pub mod rule;
 
 pub use attention::{attend, attend_into};
 pub use batch::{Batch, Metadata, Options, Shape};
+pub use gather::gather;
 pub use magnitude::{Magnitudes, magnitudes};
 pub use profile::{Blocking, Matmul, Profile};
 

@@ -12,7 +12,7 @@ pub(crate) fn reach(metadata: &Metadata, page_size: usize) -> usize {
 }
 
 /// The page table's entries in use by a sequence of `kv_len` keys, clipped to its row.
-pub(crate) fn pages_in_use(metadata: &Metadata, sequence: usize, kv_len: usize, page_size: usize) -> &[i32] {
+pub fn pages_in_use(metadata: &Metadata, sequence: usize, kv_len: usize, page_size: usize) -> &[i32] {
     let row = sequence.saturating_mul(metadata.pages_per_seq);
     let used = kv_len.div_ceil(page_size).min(metadata.pages_per_seq);
     metadata.page_indices.get(row..row.saturating_add(used)).unwrap_or(&[])

@@ -23,6 +23,7 @@ use std::ops::Range;
 
 use countersign_dtype::{Array, read_f32, write_f32};
 use countersign_kernels::Variant;
+use countersign_kernels::family::Family;
 use countersign_reference::{Batch, Metadata};
 
 use gather::Cache;
@@ -64,9 +65,9 @@ pub(crate) struct Native {
 }
 
 impl Native {
-    /// `None` where the block sizes aren't known, or the head dimension is no multiple of [`LANES`].
+    /// `None` where the block sizes aren't known, the head dimension is no multiple of [`LANES`], or the kernel is another than attention.
     pub(crate) fn new(variant: &Variant, tiles: Tiles) -> Option<Native> {
-        let blocks = variant.blocks()?;
+        let blocks = variant.blocks().filter(|_| variant.family == Family::Rpa)?;
         let keys_per_block = blocks.pages * variant.page_size;
         let rows = blocks.queries * (variant.q_heads / variant.kv_heads);
         let chunks = rows.div_ceil(LANES);

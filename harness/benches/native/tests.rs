@@ -2,7 +2,7 @@
 
 use countersign_dtype::DType;
 use countersign_kernels::catalogue::{Catalogue, Tier};
-use countersign_kernels::rpa::contract::Keeping;
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::variant::Blocks;
 use countersign_reference::{Blocking, Profile, attend};
 

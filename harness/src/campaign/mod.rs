@@ -16,8 +16,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::engine::{Engine, Policy};
-use countersign_kernels::rpa::contract::Keeping;
 
 pub use countersign_kernels::env::write_whole;
 pub use events::{EventLog, FINDINGS_FOLDER, ORIGINALS_FOLDER, file_name};

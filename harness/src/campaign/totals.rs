@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use countersign_kernels::Variant;
-use countersign_kernels::rpa::contract::{Keeping, Rule};
-use countersign_kernels::rpa::validator::Verdict;
+use countersign_kernels::checks::Verdict;
+use countersign_kernels::contract::{Keeping, Rule};
 use countersign_reports::{Hits, InternalError, Place, R_BINS, RDistribution, Tally};
 
 use crate::compare::Deviation;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use countersign_dtype::DType;
+use countersign_kernels::family::Family;
 use countersign_kernels::{Generation, Variant};
 use countersign_reference::{Metadata, Options};
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,8 @@ struct Record {
 enum VariantRecord {
     Named(String),
     Inline(Box<InlineRecord>),
+    /// With the family's name, where that isn't `rpa`.
+    OfFamily(String, Box<InlineRecord>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -145,7 +148,12 @@ fn record(case: &Case) -> Record {
         kernel: case.kernel.clone(),
         variant: match &case.variant {
             VariantRef::Named(name) => VariantRecord::Named(name.clone()),
-            VariantRef::Inline(variant) => VariantRecord::Inline(Box::new(inline_record(variant))),
+            VariantRef::Inline(variant) if variant.family == Family::Rpa => {
+                VariantRecord::Inline(Box::new(inline_record(variant)))
+            }
+            VariantRef::Inline(variant) => {
+                VariantRecord::OfFamily(variant.family.name().to_owned(), Box::new(inline_record(variant)))
+            }
         },
         kv_lens,
         page_indices,
@@ -213,7 +221,12 @@ fn restore(record: Record) -> Result<Case, CaseError> {
     }
     let variant = match variant {
         VariantRecord::Named(name) => VariantRef::Named(name),
-        VariantRecord::Inline(inline) => VariantRef::Inline(Box::new(restore_variant(*inline)?)),
+        VariantRecord::Inline(inline) => VariantRef::Inline(Box::new(restore_variant(*inline, Family::Rpa)?)),
+        VariantRecord::OfFamily(family, inline) => {
+            let family = Family::from_name(&family)
+                .ok_or_else(|| CaseError::new("damaged binary case: unknown family of kernels"))?;
+            VariantRef::Inline(Box::new(restore_variant(*inline, family)?))
+        }
     };
     let patches = record.patches.into_iter().map(restore_patch).collect::<Result<_, _>>()?;
     Ok(Case {
@@ -226,11 +239,12 @@ fn restore(record: Record) -> Result<Case, CaseError> {
     })
 }
 
-fn restore_variant(inline: InlineRecord) -> Result<Variant, CaseError> {
+fn restore_variant(inline: InlineRecord, family: Family) -> Result<Variant, CaseError> {
     let [tokens, q_heads, kv_heads, head_dim, page_size, pages, max_seqs, pages_per_seq] = inline.sizes;
     let generation = Generation::from_name(&inline.generation)
         .ok_or_else(|| CaseError::new("damaged binary case: unknown TPU generation"))?;
     Ok(Variant {
+        family,
         name: inline.name,
         tokens,
         q_heads,

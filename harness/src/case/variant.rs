@@ -1,7 +1,9 @@
-//! A variant written out in a case: the keys of `[case.variant]` are the fields of [`Variant`] and its options.
+//! A variant written out in a case: the keys of `[case.variant]` are the fields of [`Variant`] and its options; its family is `rpa`
+//! where it isn't said.
 //!
 //! Invariant: every field of a variant can be written, and reads back as it was.
 
+use countersign_kernels::family::Family;
 use countersign_kernels::{Generation, Variant};
 use countersign_reference::Options;
 
@@ -16,6 +18,9 @@ pub(crate) fn write_variant(out: &mut String, variant: &Variant) {
     let Variant { name, q_dtype, kv_dtype, options, generation, .. } = variant;
     let v = variant;
     *out += &format!("name = {}\n", quote(name));
+    if variant.family != Family::Rpa {
+        *out += &format!("family = \"{}\"\n", variant.family.name());
+    }
     let sizes = [
         ("tokens", Some(v.tokens)),
         ("q_heads", Some(v.q_heads)),
@@ -52,6 +57,7 @@ pub(crate) fn write_variant(out: &mut String, variant: &Variant) {
 
 pub(crate) fn read_variant(mut table: Table<'_>) -> Result<Variant, CaseError> {
     let name = table.get("name").map(|field| field.string()).transpose()?;
+    let family = table.get("family").map(|field| read_family(&field)).transpose()?.unwrap_or(Family::Rpa);
     let tokens = size(&mut table, "tokens", "rows of q")?;
     let q_heads = size(&mut table, "q_heads", "query heads")?;
     let kv_heads = size(&mut table, "kv_heads", "KV heads")?;
@@ -77,6 +83,7 @@ pub(crate) fn read_variant(mut table: Table<'_>) -> Result<Variant, CaseError> {
     let generation = read_generation(&table.require("generation", "a TPU generation, e.g. \"v6e\"")?)?;
     table.finish()?;
     Ok(Variant {
+        family,
         name: name.unwrap_or_else(|| "inline".to_owned()),
         tokens,
         q_heads,
@@ -98,6 +105,14 @@ pub(crate) fn read_variant(mut table: Table<'_>) -> Result<Variant, CaseError> {
 
 fn size(table: &mut Table<'_>, key: &'static str, what: &str) -> Result<usize, CaseError> {
     table.require(key, what)?.integer()
+}
+
+fn read_family(field: &Field<'_>) -> Result<Family, CaseError> {
+    let name = field.string()?;
+    Family::from_name(&name).ok_or_else(|| {
+        let names = Family::ALL.map(Family::name);
+        field.error(format!("unknown family `{name}`; use {}", names.join(", ")))
+    })
 }
 
 fn read_generation(field: &Field<'_>) -> Result<Generation, CaseError> {

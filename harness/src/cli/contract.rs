@@ -78,14 +78,21 @@ fn measure(
     let mut static_variants: Vec<Variant> = variants.first().cloned().into_iter().collect();
     static_variants
         .extend(variants.iter().skip(1).find(|variant| variant.options.sliding_window.is_some()).cloned());
-    let mut worker = Worker::start(environment).map_err(|error| {
-        Failure::new(error.to_string(), "`countersign setup --check` looks at the environment")
-    })?;
-    let calls = contract::calls(environment, &mut worker, kernel, &static_variants, &policy, &progress)
-        .map_err(|error| match error {
-            CallsError::Setup(error) => Failure::from(error),
-            CallsError::Worker(_) | CallsError::Port(_) => ours(error.to_string()),
+    // A kernel without checks says nothing of a call that could be compared.
+    let calls = if kernel.family.model().has_checks() {
+        let mut worker = Worker::start(environment).map_err(|error| {
+            Failure::new(error.to_string(), "`countersign setup --check` looks at the environment")
         })?;
+        contract::calls(environment, &mut worker, kernel, &static_variants, &policy, &progress).map_err(
+            |error| match error {
+                CallsError::Setup(error) => Failure::from(error),
+                CallsError::Worker(_) | CallsError::Port(_) => ours(error.to_string()),
+            },
+        )?
+    } else {
+        static_variants.clear();
+        Vec::new()
+    };
     let batches = contract::batches(loaded, &policy).map_err(|error| ours(error.to_string()))?;
     Ok(Measured { table: contract::table(loaded, calls, &batches, &static_variants), batches })
 }
@@ -114,15 +121,19 @@ pub(super) fn show(
 fn describe(table: &ContractTable) -> String {
     let packages: Vec<String> =
         table.packages.iter().map(|(name, version)| format!("{name} {version}")).collect();
-    let mut text = format!(
-        "{} ({}): what the checks say of probes just outside each rule, and what the kernel did with them.\n\
-         Batches on {} variants, static calls on {}. The dynamic check is never called in production, so what it\n\
-         refuses was run all the same.\n\n",
-        table.kernel,
-        packages.join(", "),
-        table.variants.len(),
-        table.static_variants.join(" and ")
-    );
+    let (kernel, packages, batches) = (&table.kernel, packages.join(", "), table.variants.len());
+    let mut text = match table.static_variants.as_slice() {
+        [] => format!(
+            "{kernel} ({packages}): what the kernel did with probes just outside each rule, on {batches} variants.\n\
+             It has no checks: no check refuses a batch, and rules of the call aren't probed.\n\n"
+        ),
+        calls => format!(
+            "{kernel} ({packages}): what the checks say of probes just outside each rule, and what the kernel did with them.\n\
+             Batches on {batches} variants, static calls on {}. The dynamic check is never called in production, so what it\n\
+             refuses was run all the same.\n\n",
+            calls.join(" and ")
+        ),
+    };
     let mut rows =
         vec![row!["rule", "standing", "static check", "dynamic check", "effect when broken", "gaps"]];
     for rule in &table.rules {
@@ -156,15 +167,9 @@ pub(super) fn gaps(arguments: &Gaps, catalogue: &Catalogue) -> Result<u8, Failur
         .collect();
     let all = load_all(&environment, kernel, &variants, &items)?;
     let regressions = Regressions::of(&items, all.variants(), &known);
-    let swept = sweep::measure(
-        kernel,
-        &variants[..1],
-        &sweep_effort,
-        &known,
-        &regressions,
-        &environment,
-        interrupted,
-    );
+    let swept = kernel.family.model().has_checks().then(|| {
+        sweep::measure(kernel, &variants[..1], &sweep_effort, &known, &regressions, &environment, interrupted)
+    });
     let policy = Policy::of(DeviceProfile::exact());
     let Gaps { cases, budget, .. } = *arguments;
     let effort = Effort { cases, seed: SEED, budget, jobs: cores(), interrupted };
@@ -174,7 +179,7 @@ pub(super) fn gaps(arguments: &Gaps, catalogue: &Catalogue) -> Result<u8, Failur
         Subjects { loaded: &loaded, all: &all, items: &items },
         table,
         batches,
-        Some(swept),
+        swept,
         &policy,
         effort,
         &known,

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry};
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::engine::Policy;
 use countersign_kernels::env::Environment;
-use countersign_kernels::rpa::contract::Keeping;
 use countersign_reports::{Diagnosis, RunReport, diagnosis_to_json, diagnosis_to_text};
 
 use super::console::{Failure, print, today};
@@ -268,6 +268,10 @@ fn ran(
     let name = format!("seeds/{seed}.toml");
     let text = corpus::builtin().iter().find(|(file, _)| *file == name).map(|(_, text)| *text);
     let item = Item::read(&name, text.unwrap_or_default(), catalogue).map_err(ours)?;
+    if item.file.case.kernel != kernel.id {
+        let what = format!("nothing: {why}; and the small batches of the same kind are of other kernels");
+        return Ok(Ran { what, kernel: "not run".to_owned(), is_wrong: false });
+    }
     let what = format!("not the batch itself ({why}), but a small one with the same slip, builtin:{name}");
     let kernel = match run_case(&environment, kernel, &item.variant, &item.file.case, &policy)? {
         Ok(conduct) => conduct.to_string(),

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use countersign_kernels::catalogue::Tier;
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::custom::advice;
 use countersign_kernels::engine::Policy;
 use countersign_kernels::env::Progress as _;
-use countersign_kernels::rpa::contract::Keeping;
 use countersign_reports::{Report, Timing, to_html, to_json, to_markdown};
 use serde_json::json;
 

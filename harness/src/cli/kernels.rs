@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{KernelEntry, Tier};
+use countersign_kernels::checks::{StaticCall, Verdict, static_check};
+use countersign_kernels::contract::rules;
 use countersign_kernels::export::{Exported, export};
 use countersign_kernels::memory::Memory;
-use countersign_kernels::rpa::contract::rules;
 use countersign_kernels::rpa::facts;
-use countersign_kernels::rpa::validator::{StaticCall, Verdict, static_check};
 
 use countersign_mosaic::{Program, parse};
 
@@ -162,6 +162,9 @@ fn shown(variant: &Variant) -> String {
         |(q, combined)| format!("{q} query heads and {} KV heads", combined / 2),
     );
     text += &format!("# tier {}; a head block has {blocks}\n", Tier::of(variant).name());
+    if !variant.family.model().has_checks() {
+        return text + "# the kernel has no check of it\n";
+    }
     text += &match static_check(&StaticCall::of(variant)) {
         Verdict::Accepts => "# the static check accepts it\n".to_owned(),
         Verdict::Refuses { message, .. } => format!("# the static check refuses it: {message}\n"),
@@ -217,6 +220,6 @@ fn describe(kernel: &KernelEntry) -> String {
     text += &table::render(&rows);
     text += "\nrules that its callers keep\n";
     let rows: Vec<_> =
-        rules().iter().map(|rule| row![rule.id, rule.standing.name(), rule.sentence]).collect();
+        rules(kernel.family).iter().map(|rule| row![rule.id, rule.standing.name(), rule.sentence]).collect();
     text + &table::render(&rows)
 }

@@ -67,6 +67,12 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let catalogue = session::catalogue(&arguments.python)?;
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
+    if arguments.relations.is_some() && !kernel.family.model().is_attention() {
+        return Err(Failure::new(
+            format!("the relations are those of attention, and {} is none", kernel.id),
+            "leave out --relations",
+        ));
+    }
     let variants = arguments.variant.variants(kernel, Tier::Small)?;
     let known = super::fuzz::known(&arguments.known)?;
     let environment = session::environment(arguments.python.python.clone())?;

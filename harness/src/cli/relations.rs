@@ -45,6 +45,12 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let catalogue = session::catalogue(&arguments.python)?;
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
+    if !kernel.family.model().is_attention() {
+        return Err(Failure::new(
+            format!("the relations are those of attention, and {} is none", kernel.id),
+            "`countersign fuzz` compares it with its reference",
+        ));
+    }
     let variants = arguments.variant.variants(kernel, Tier::Small)?;
     let environment = session::environment(arguments.python.python.clone())?;
     let loaded = session::load(&environment, kernel, variants)?;

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use countersign_kernels::catalogue::Catalogue;
+use countersign_kernels::checks::Verdict;
 use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::rpa::bind::bind;
-use countersign_kernels::rpa::meaning::meaning;
-use countersign_kernels::rpa::validator::Verdict;
 
 use super::console::{Failure, print};
 use super::session::AskWorker;
@@ -68,8 +67,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     verdicts.extend(
         contract.breaches.iter().map(|breach| format!("breaks    {}: {}", breach.rule.id, breach.detail)),
     );
-    verdicts.push(format!("static    {} (port)", words.r#static));
-    verdicts.push(format!("dynamic   {} (port)", words.dynamic));
+    if variant.family.model().has_checks() {
+        verdicts.push(format!("static    {} (port)", words.r#static));
+        verdicts.push(format!("dynamic   {} (port)", words.dynamic));
+    } else {
+        verdicts.push("checks    the kernel has none".to_owned());
+    }
     let mut text = show::table(&file.case, variant, &verdicts);
     if arguments.trace {
         text += &format!("\n{}", traced(arguments, &catalogue, &item)?);
@@ -132,7 +135,9 @@ fn traced(arguments: &Arguments, catalogue: &Catalogue, item: &Item) -> Result<S
     let batch = case.batch(variant).map_err(unreadable)?;
     let policy = Policy::of(arguments.profile.profile);
     let text = match engine.trace(&batch, &bind(variant, &batch), &policy) {
-        Some(trace) => traced::text(&trace, &meaning(variant, &trace), loaded.source(0).as_ref()),
+        Some(trace) => {
+            traced::text(&trace, &variant.family.model().meaning(variant, &trace), loaded.source(0).as_ref())
+        }
         None => {
             let trial =
                 run_trial(Some(engine.as_mut()), kernel, variant, case, &policy).map_err(unreadable)?;

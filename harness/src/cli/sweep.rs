@@ -43,6 +43,12 @@ pub(super) fn run(
     out: &Path,
     json: bool,
 ) -> Result<u8, Failure> {
+    if !kernel.family.model().has_checks() {
+        return Err(Failure::new(
+            format!("{} has no check of shapes and options that could be swept", kernel.id),
+            "`--static` compares what such a check says with what lowers; leave it out to fuzz batches",
+        ));
+    }
     let interrupted = watch_interrupts()?;
     let regressions = Regressions::default();
     let mut report = measure(kernel, variants, effort, known, &regressions, environment, interrupted);

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use countersign_kernels::rpa::contract::Contract;
+use countersign_kernels::contract::Contract;
 use countersign_reference::Metadata;
 
 use crate::trial::{Conduct, Trial};

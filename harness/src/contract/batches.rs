@@ -2,10 +2,10 @@
 //!
 //! Invariant: a function of subject and policy; what a check says here is the port's word.
 
+use countersign_kernels::checks::Verdict;
+use countersign_kernels::contract::probe::{Edge, Input, Of, Probe, Value, probe};
+use countersign_kernels::contract::{Keeping, Rule, Scope, rules};
 use countersign_kernels::engine::Policy;
-use countersign_kernels::rpa::contract::probe::{Edge, Input, Of, Probe, Value, probe};
-use countersign_kernels::rpa::contract::{Keeping, Rule, Scope, rules};
-use countersign_kernels::rpa::validator::Verdict;
 use countersign_reports::{ProbeRow, RuleRow};
 
 use super::{Gallery, count, scope_name, tally};
@@ -73,7 +73,7 @@ pub(super) fn empty_row(rule: &Rule) -> RuleRow {
 pub fn batches(subject: &dyn Subject, policy: &Policy) -> Result<Batches, CaseError> {
     let mut measured = Batches::default();
     let mut engines: Vec<_> = (0..subject.variants().len()).map(|at| subject.engine(at)).collect();
-    for rule in rules().iter().filter(|rule| rule.scope != Scope::Static) {
+    for rule in rules(subject.kernel().family).iter().filter(|rule| rule.scope != Scope::Static) {
         let mut row = empty_row(rule);
         for (position, variant) in subject.variants().iter().enumerate() {
             let Probe { kept, broken } = probe(rule, variant);

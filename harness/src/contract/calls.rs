@@ -5,14 +5,14 @@
 use countersign_kernels::Variant;
 use countersign_kernels::call::Call;
 use countersign_kernels::catalogue::KernelEntry;
+use countersign_kernels::checks::{
+    Number, StaticCall, Verdict, check_of_message, dynamic_check_call, static_check,
+};
+use countersign_kernels::contract::probe::{Edge, Input, Probe, base, probe};
+use countersign_kernels::contract::{Scope, check_static, rules};
 use countersign_kernels::engine::Policy;
 use countersign_kernels::env::{Environment, Progress, SetupError};
 use countersign_kernels::export::{Refusal, export};
-use countersign_kernels::rpa::contract::probe::{Edge, Input, Probe, base, probe};
-use countersign_kernels::rpa::contract::{Scope, check_static, rules};
-use countersign_kernels::rpa::validator::{
-    Number, StaticCall, Verdict, check_of_message, dynamic_check_call, static_check,
-};
 use countersign_kernels::worker::{Asked, Traced, Worker, WorkerError, metadata_values};
 use countersign_reference::Options;
 use countersign_reports::{ProbeRow, RuleRow};
@@ -60,7 +60,7 @@ pub fn calls(
 ) -> Result<Vec<RuleRow>, CallsError> {
     let entry_point = kernel.python.call();
     let mut rows = Vec::new();
-    for rule in rules().iter().filter(|rule| rule.scope == Scope::Static) {
+    for rule in rules(kernel.family).iter().filter(|rule| rule.scope == Scope::Static) {
         progress.step(&format!("probing {}", rule.id));
         let mut row = empty_row(rule);
         for variant in variants {

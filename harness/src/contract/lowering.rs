@@ -4,9 +4,9 @@
 
 use std::fmt;
 
+use countersign_kernels::checks::Verdict;
+use countersign_kernels::contract::{Keeping, Rule};
 use countersign_kernels::export::Refusal;
-use countersign_kernels::rpa::contract::{Keeping, Rule};
-use countersign_kernels::rpa::validator::Verdict;
 use countersign_kernels::worker::Traced;
 
 use crate::judge::{Finding, judge};

@@ -32,8 +32,8 @@ pub use report::{Effort, Subjects, report, table};
 pub use slips::slips;
 pub use sweep::{Swept, calls_of, sweep};
 
-use countersign_kernels::rpa::contract::Scope;
-use countersign_kernels::rpa::validator::Verdict;
+use countersign_kernels::checks::Verdict;
+use countersign_kernels::contract::Scope;
 use countersign_reports::{Counts, Side};
 
 /// Adds one to a count.

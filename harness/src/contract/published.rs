@@ -56,7 +56,7 @@ pub fn effect_of(kernel: &str, rule: &str) -> Option<RuleEffect<'static>> {
 
 #[cfg(test)]
 mod tests {
-    use countersign_kernels::rpa::contract::rules;
+    use countersign_kernels::contract::rules;
 
     use super::*;
 
@@ -65,7 +65,7 @@ mod tests {
         for text in TEXTS {
             contract_from_json(text).unwrap();
         }
-        for rule in rules() {
+        for rule in rules(countersign_kernels::family::Family::Rpa) {
             let effect = effect_of("jax-rpa", rule.id).unwrap_or_else(|| panic!("{}", rule.id));
             assert!(effect.probes > 0, "{}", rule.id);
             assert_eq!(effect.effects.values().sum::<u64>(), effect.probes, "{}", rule.id);

@@ -13,11 +13,11 @@ use std::sync::{Mutex, PoisonError};
 use countersign_kernels::Variant;
 use countersign_kernels::call::Call;
 use countersign_kernels::catalogue::KernelEntry;
+use countersign_kernels::checks::{StaticCall, Verdict};
+use countersign_kernels::contract::probe::base;
 use countersign_kernels::engine::Policy;
 use countersign_kernels::export::Refusal;
-use countersign_kernels::rpa::contract::probe::base;
 use countersign_kernels::rpa::sweep::{Edit, both, edits};
-use countersign_kernels::rpa::validator::{StaticCall, Verdict};
 use countersign_kernels::worker::{Worker, WorkerError};
 use countersign_reports::{Counts, FindingReport, FindingStatus, Gap, SweepReport};
 

@@ -5,7 +5,7 @@
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
-use countersign_kernels::rpa::contract::{self, Keeping};
+use countersign_kernels::contract::{self, Keeping};
 
 use super::{CorpusFile, Origin};
 use crate::case::CaseError;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use countersign_kernels::catalogue::Tier;
-use countersign_kernels::rpa::contract::Contract;
+use countersign_kernels::contract::Contract;
 
 use super::Expect;
 use crate::case::{CaseError, VariantRef};

@@ -274,6 +274,7 @@ impl Batch<'_> {
         let (pages_per_block, queries_per_block) = self.blocks;
         let scales = self.scales.flatten();
         Variant {
+            family: countersign_kernels::family::Family::Rpa,
             name: name.to_owned(),
             tokens: total.max(LEAST_TOKENS),
             q_heads: self.heads.0,

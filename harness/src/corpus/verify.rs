@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::Path;
 
 use countersign_kernels::catalogue::Catalogue;
-use countersign_kernels::rpa::contract;
+use countersign_kernels::contract;
 
 use super::{CorpusFile, Expect};
 use crate::case::{Case, CaseError, VariantRef};

@@ -42,8 +42,7 @@ pub fn cut(kernel: &str, examined: &Examined<'_>) -> Result<Cut, String> {
         && metadata.page_indices.len() == variant.max_seqs * variant.pages_per_seq;
     if !fits
         || examined.subject.state.breaches().iter().any(|breach| {
-            breach.entries.is_empty()
-                && breach.rule.scope == countersign_kernels::rpa::contract::Scope::Static
+            breach.entries.is_empty() && breach.rule.scope == countersign_kernels::contract::Scope::Static
         })
     {
         return Err("such a call is refused while it is traced: there is nothing to run".to_owned());

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
-use countersign_kernels::rpa::validator::Shaped;
+use countersign_kernels::checks::Shaped;
 use npyz::WriterBuilder;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};

@@ -12,8 +12,8 @@ pub mod save;
 pub mod stand_in;
 
 use countersign_kernels::catalogue::KernelEntry;
+use countersign_kernels::contract::{Breach, Rule};
 use countersign_kernels::custom::CustomError;
-use countersign_kernels::rpa::contract::{Breach, Rule};
 use countersign_kernels::rpa::diagnose::{Explanation, Subject, Verdicts, explain, read};
 
 use crate::dump::{Dump, DumpError};

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use countersign_dtype::DType;
+use countersign_kernels::checks::numpy_name;
 use countersign_kernels::rpa::diagnose::{Given, OPERANDS, Operand};
-use countersign_kernels::rpa::validator::numpy_name;
 use countersign_reports::ArrayReport;
 
 use crate::dump::{Dump, DumpError, Kind, Stored, numbers};

@@ -3,9 +3,9 @@
 //! Invariant: maps and judges nothing; its size doesn't grow with the batch.
 
 use countersign_kernels::catalogue::KernelEntry;
-use countersign_kernels::rpa::contract::{Breach, Entry, Keeping, Scope, Standing, check, rules};
+use countersign_kernels::checks::Verdict;
+use countersign_kernels::contract::{Breach, Entry, Keeping, Scope, Standing, check, rules};
 use countersign_kernels::rpa::diagnose::{Cause, OPERANDS, Operand, Step, Verdicts};
-use countersign_kernels::rpa::validator::Verdict;
 use countersign_reference::Metadata;
 use countersign_reports::{
     BrokenRule, CauseReport, DIAGNOSIS_VERSION, Diagnosis, DumpReport, FixReport, FixedArray, OtherCause,
@@ -36,7 +36,8 @@ pub fn report(dump: &Dump, kernel: &KernelEntry, examined: &Examined<'_>, known:
     let keeping =
         rules_broken.iter().map(|broken| keeping(broken.rule.standing)).max().unwrap_or(Keeping::Kept);
     let broken = broken(kernel, examined, known);
-    let unjudged: Vec<UnjudgedRule> = rules()
+    let family = subject.state.variant.family;
+    let unjudged: Vec<UnjudgedRule> = rules(family)
         .iter()
         .filter(|rule| broken.iter().all(|broken| broken.id != rule.id))
         .filter_map(|rule| {
@@ -48,7 +49,7 @@ pub fn report(dump: &Dump, kernel: &KernelEntry, examined: &Examined<'_>, known:
             Some(UnjudgedRule { id: rule.id.to_owned(), wants: wants?.to_owned() })
         })
         .collect();
-    let kept = rules().len() - broken.len() - unjudged.len();
+    let kept = rules(family).len() - broken.len() - unjudged.len();
     Diagnosis {
         schema_version: DIAGNOSIS_VERSION,
         tool: tool(),
@@ -95,7 +96,7 @@ pub fn with_payload(cut: &Cut, diagnosis: &mut Diagnosis) -> Result<(), CaseErro
     diagnosis.unjudged.retain(|rule| !is_of_payload(&rule.id));
     let mut payload: Vec<Breach> = check(&cut.variant, &batch).breaches;
     payload.retain(|breach| is_of_payload(breach.rule.id));
-    for rule in rules().iter().filter(|rule| is_of_payload(rule.id)) {
+    for rule in rules(cut.variant.family).iter().filter(|rule| is_of_payload(rule.id)) {
         let of_rule: Vec<&Breach> = payload.iter().filter(|breach| breach.rule.id == rule.id).collect();
         let Some(first) = of_rule.first() else {
             diagnosis.kept += 1;

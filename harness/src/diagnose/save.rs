@@ -29,8 +29,11 @@ pub fn payload(
     name: &str,
 ) -> Result<(), String> {
     let stored = |operand: &str| examined.operands.stored.get(operand).copied();
-    let (Some(q), Some(kv_pages)) = (stored("q"), stored("kv_pages")) else { return Ok(()) };
-    for (array, dtype) in [(q, cut.variant.q_dtype), (kv_pages, cut.variant.kv_dtype)] {
+    let takes_q = cut.variant.family.model().takes_q();
+    let q = stored("q").filter(|_| takes_q);
+    let Some(kv_pages) = stored("kv_pages").filter(|_| q.is_some() || !takes_q) else { return Ok(()) };
+    let typed = q.map(|q| (q, cut.variant.q_dtype)).into_iter().chain([(kv_pages, cut.variant.kv_dtype)]);
+    for (array, dtype) in typed {
         if array.is_fortran || array.element.is_big_endian {
             return Err(format!(
                 "{} isn't row-major and little-endian: np.ascontiguousarray makes it so",
@@ -49,8 +52,10 @@ pub fn payload(
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let write = || -> io::Result<()> {
         let mut zip = ZipWriter::new(BufWriter::new(File::create(&path)?));
-        let rows = std::iter::once(0..cut.rows);
-        copy(dump, q, "q", cut.rows, rows, &mut zip)?;
+        if let Some(q) = q {
+            let rows = std::iter::once(0..cut.rows);
+            copy(dump, q, "q", cut.rows, rows, &mut zip)?;
+        }
         let pages = cut.pages.iter().map(|page| *page..page + 1);
         copy(dump, kv_pages, "kv_pages", cut.pages.len(), pages, &mut zip)?;
         zip.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()

@@ -9,8 +9,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use countersign_kernels::contract::{self, Keeping};
 use countersign_kernels::engine::Policy;
-use countersign_kernels::rpa::contract::{self, Keeping};
 
 use super::Tally;
 use super::attempt::{Engines, Tried, position};

@@ -6,10 +6,10 @@ use std::cell::RefCell;
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
+use countersign_kernels::checks::{StaticCall, Verdict, dynamic_check, static_check};
+use countersign_kernels::contract;
 use countersign_kernels::engine::Policy;
-use countersign_kernels::rpa::contract;
 use countersign_kernels::rpa::diagnose::{State, explain};
-use countersign_kernels::rpa::validator::{StaticCall, Verdict, dynamic_check, static_check};
 
 use super::{Fuzzer, Taken, decode, mutate, position, with_fuzzer};
 use crate::case::Case;

@@ -12,7 +12,7 @@ pub use boundary::{BoundaryClass, Edge, Form, Length, Unit};
 pub use slip::Slip;
 
 use countersign_kernels::Variant;
-use countersign_kernels::rpa::contract::Keeping;
+use countersign_kernels::contract::Keeping;
 use countersign_reference::Metadata;
 
 use crate::case::{Case, Patch, Payload, VariantRef};

@@ -4,7 +4,7 @@
 //! it promises ([`Slip::keeping`]) is what the contract says of every batch it makes.
 
 use countersign_kernels::Variant;
-use countersign_kernels::rpa::contract::Keeping;
+use countersign_kernels::contract::Keeping;
 use countersign_reference::Metadata;
 
 use super::boundary::reach;

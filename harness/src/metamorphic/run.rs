@@ -5,8 +5,8 @@
 
 use countersign_dtype::DType;
 use countersign_kernels::Variant;
+use countersign_kernels::contract::{self, Keeping};
 use countersign_kernels::engine::{Engine, EngineEnd, Policy};
-use countersign_kernels::rpa::contract::{self, Keeping};
 use countersign_kernels::rpa::{bind, facts};
 use countersign_mosaic::Sanitizers;
 use countersign_reference::{Batch, Blocking, Reference, attend};

@@ -17,8 +17,8 @@ pub mod upstream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use countersign_kernels::Variant;
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::engine::{Engine, Lowered, Policy};
-use countersign_kernels::rpa::contract::Keeping;
 use countersign_mosaic::Program;
 use countersign_mosaic::ir::{Module, Type};
 use countersign_mosaic::mutation::{Mutation, simplified};

@@ -159,7 +159,7 @@ fn scaled(sequences: &[(usize, usize)], variant: &Variant) -> Vec<(usize, usize)
 #[cfg(test)]
 mod tests {
     use countersign_kernels::catalogue::Catalogue;
-    use countersign_kernels::rpa::contract::{self, Keeping};
+    use countersign_kernels::contract::{self, Keeping};
 
     use super::*;
 

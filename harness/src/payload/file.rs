@@ -1,6 +1,6 @@
 //! `file@1`: a payload out of an npz file beside the case, as somebody dumped it.
 //!
-//! The file holds `q`, the first rows of q, and `kv_pages`, the first pages of the cache, cut to what the batch uses. What the batch
+//! The file holds `q`, the first rows of q (where the kernel takes one), and `kv_pages`, the first pages of the cache, cut to what the batch uses. What the batch
 //! doesn't own is poison all the same.
 //!
 //! Invariant: a case with a file is only as good as its file: a hash that differs is an error, never another payload.
@@ -42,7 +42,8 @@ impl PartialEq for PayloadFile {
 /// The arrays as bytes, an element as wide as the file has it.
 #[derive(Debug)]
 struct Content {
-    q: Stretch,
+    /// Absent where the family takes no q.
+    q: Option<Stretch>,
     kv_pages: Stretch,
 }
 
@@ -80,7 +81,8 @@ impl PayloadFile {
             let array = dump.array(name).ok_or_else(|| failed(&format!("it has no array {name}")))?;
             stretch(&dump, array).map_err(|error| failed(&error))
         };
-        self.content = Some(Arc::new(Content { q: read("q")?, kv_pages: read("kv_pages")? }));
+        let q = dump.array("q").map(|_| read("q")).transpose()?;
+        self.content = Some(Arc::new(Content { q, kv_pages: read("kv_pages")? }));
         Ok(())
     }
 
@@ -100,11 +102,22 @@ impl PayloadFile {
         let mut kv_pages = poisoned(v.kv_dtype, &[v.pages, v.page_size, 2 * v.kv_heads, v.head_dim]);
         let row_len = v.q_heads * v.head_dim;
         let slot_len = 2 * v.kv_heads * v.head_dim;
-        content.q.fits("q", &[v.q_heads, v.head_dim], v.q_dtype)?;
+        let from_q = match &content.q {
+            Some(stretch) => {
+                stretch.fits("q", &[v.q_heads, v.head_dim], v.q_dtype)?;
+                Some(stretch)
+            }
+            None if v.family.model().takes_q() => {
+                return Err(CaseError::new(format!("the payload's file {} has no array q", self.name)));
+            }
+            None => None,
+        };
         content.kv_pages.fits("kv_pages", &[v.page_size, 2 * v.kv_heads, v.head_dim], v.kv_dtype)?;
         for sequence in 0..sequences(metadata) {
-            for (_, row) in q_rows(v, metadata, sequence) {
-                content.q.copy(row * row_len, row_len, &mut q)?;
+            if let Some(from) = from_q {
+                for (_, row) in q_rows(v, metadata, sequence) {
+                    from.copy(row * row_len, row_len, &mut q)?;
+                }
             }
             for slot in kv_slots(v, metadata, sequence) {
                 content.kv_pages.copy(slot * slot_len, slot_len, &mut kv_pages)?;

@@ -14,9 +14,9 @@ use countersign_dtype::{Array, DType};
 use countersign_kernels::Variant;
 use countersign_kernels::call::OptionValue;
 use countersign_kernels::catalogue::KernelEntry;
+use countersign_kernels::checks::{CHECKS, Shaped, StaticCall, Verdict, check_of_message};
 use countersign_kernels::rpa::facts;
 use countersign_kernels::rpa::repro::Shows;
-use countersign_kernels::rpa::validator::{CHECKS, Shaped, StaticCall, Verdict, check_of_message};
 use countersign_mosaic::FaultClass;
 use countersign_reference::{Batch, Metadata};
 
@@ -69,7 +69,7 @@ pub fn script(
     text += "\n# ---- what is claimed ------------------------------------------------------------------------------------------------------\n\n";
     text += &claims(shows, variant, trial, finding, besides.lowering)?;
     text.push_str("\n\n");
-    Ok(text + &shows.body(&kernel.python))
+    Ok(text + &shows.body(kernel))
 }
 
 fn shows(finding: &Finding) -> Result<Shows, String> {
@@ -177,8 +177,7 @@ fn options(kernel: &KernelEntry, case: &Case, variant: &Variant) -> Result<Strin
     // Written out, since the tuning table asks a live TPU.
     for (name, size) in [("num_kv_pages_per_block", blocks.pages), ("num_queries_per_block", blocks.queries)]
     {
-        let option = call.options.entry(name.to_owned()).or_insert(OptionValue::None);
-        if *option == OptionValue::None {
+        if let Some(option @ OptionValue::None) = call.options.get_mut(name) {
             *option = OptionValue::Int(size as i64);
         }
     }
@@ -224,13 +223,14 @@ fn payload(case: &Case, variant: &Variant, batch: &Batch) -> Result<String, Stri
             arrays::dtype_name(array.dtype)
         )
     };
-    let mut lines = vec![
-        String::new(),
-        "# What the batch does not own holds NaN, or the lowest integer.".to_owned(),
-        full("q", &batch.q),
-        full("kv_pages", &batch.kv_pages),
-    ];
-    let q = arrays::fill("q", &batch.q, false, poisoned(&batch.q), &|row| owner_of_row(meta, row));
+    let mut lines =
+        vec![String::new(), "# What the batch does not own holds NaN, or the lowest integer.".to_owned()];
+    let mut q = Vec::new();
+    if variant.family.model().takes_q() {
+        lines.push(full("q", &batch.q));
+        q = arrays::fill("q", &batch.q, false, poisoned(&batch.q), &|row| owner_of_row(meta, row));
+    }
+    lines.push(full("kv_pages", &batch.kv_pages));
     let page_size = variant.page_size;
     let owner = |slot: usize| owner_of_page(meta, slot / page_size.max(1), page_size);
     let kv = arrays::fill("kv_pages", &batch.kv_pages, true, poisoned(&batch.kv_pages), &owner);

@@ -8,7 +8,7 @@ use countersign::generate::{BoundaryClass, Slip};
 use countersign::known::{Facts, KnownFile};
 use countersign::signature::{OptionNames, Signature};
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
-use countersign_kernels::rpa::contract;
+use countersign_kernels::contract;
 
 fn kernel() -> KernelEntry {
     Catalogue::builtin().unwrap().kernel("jax-rpa").unwrap().clone()

@@ -7,7 +7,7 @@ use countersign::generate::{BoundaryClass, Generated, Slip, generate, generate_f
 use countersign::payload::Pattern;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
-use countersign_kernels::rpa::contract::{self, Keeping};
+use countersign_kernels::contract::{self, Keeping};
 
 fn variants() -> Vec<Variant> {
     let catalogue = Catalogue::builtin().unwrap();

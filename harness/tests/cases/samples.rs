@@ -2,12 +2,14 @@
 
 use countersign::case::{Case, Payload, VariantRef};
 use countersign_dtype::DType;
+use countersign_kernels::family::Family;
 use countersign_kernels::{Generation, Variant};
 use countersign_reference::{Metadata, Options};
 
 /// 32 rows, 4 query heads on 2 KV heads, 16 pages of 8 tokens, 4 rows of 5 pages.
 pub(crate) fn variant(q_dtype: DType, kv_dtype: DType) -> Variant {
     Variant {
+        family: Family::Rpa,
         name: "sample".to_owned(),
         tokens: 32,
         q_heads: 4,

@@ -21,9 +21,9 @@ use countersign::payload::Pattern;
 use countersign_dtype::{Array, DType};
 use countersign_kernels::Variant;
 use countersign_kernels::call::Call;
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::engine::{EngineEnd, Policy};
 use countersign_kernels::rpa::bind::{Role, bind};
-use countersign_kernels::rpa::contract::Keeping;
 use countersign_kernels::rpa::facts;
 use countersign_kernels::worker::{InterpretOptions, Interpreted, Worker};
 use countersign_reference::{Batch, Blocking, Profile, RowStatus, attend};
@@ -111,7 +111,7 @@ fn compare(
     let values: Vec<(&str, &Array)> =
         Role::ALL.iter().map(|&role| (role.name(), &*bound[role as usize].array)).collect();
     let entry_point = format!("{}:{}", real.kernel.python.module, real.kernel.python.entry_point);
-    let call = Call::ragged_paged_attention(&entry_point, variant);
+    let call = Call::of(&entry_point, variant);
     let answer = worker.interpret(&call, &values, InterpretOptions::default()).unwrap();
     let (vm, interpreted) = match (run.end, run.output, answer) {
         (EngineEnd::Finished, Some(vm), Interpreted::Ran { mut outputs, .. }) => (vm, outputs.remove(0)),

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use countersign::generate::{Slip, generate};
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, Tier};
-use countersign_kernels::rpa::contract::Keeping;
+use countersign_kernels::checks::StaticCall;
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::rpa::diagnose::{State, explain};
-use countersign_kernels::rpa::validator::StaticCall;
 
 /// Cases that are drawn.
 const CASES: u64 = 12_000;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use countersign::campaign::{Observer, Plan, Totals, run};
 use countersign::known::KnownFile;
 use countersign_dtype::DType;
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::engine::Policy;
-use countersign_kernels::rpa::contract::Keeping;
 use countersign_mosaic::ir::{Attribute, ElementType, Module, Op, Region, Type, ValueId};
 
 use crate::{Deaf, Kernel, real};

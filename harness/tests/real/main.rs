@@ -8,6 +8,7 @@ mod command;
 mod contract;
 mod controls;
 mod edits;
+mod gather;
 mod hunt;
 mod kernel;
 mod killed;

@@ -3,9 +3,9 @@
 
 use countersign::campaign::Subject;
 use countersign::generate::generate;
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::engine::{EngineEnd, Policy};
 use countersign_kernels::rpa::bind::{Role, bind, owned_output};
-use countersign_kernels::rpa::contract::Keeping;
 
 use crate::{Kernel, real};
 

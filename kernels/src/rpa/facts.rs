@@ -10,12 +10,18 @@ use crate::variant::{Blocks, Variant};
 /// Upstream's default for `mask_value`: −0.7 times the largest f32.
 pub const DEFAULT_MASK_VALUE: f32 = (-0.7 * f32::MAX as f64) as f32;
 
+/// Query heads and combined KV heads that one grid step holds, in the variant's family; `None` where the entry point refuses the
+/// heads.
+pub fn heads_per_block(variant: &Variant) -> Option<(usize, usize)> {
+    variant.family.model().heads_per_block(variant)
+}
+
 /// Query heads and combined KV heads that one grid step holds, as the entry point chooses them.
 ///
 /// `None` where the entry point refuses the heads: combined heads that XLA can't tile fully, heads that don't divide.
 ///
 /// Source: `get_min_heads_per_blk` of jax 0.10.2.
-pub fn heads_per_block(variant: &Variant) -> Option<(usize, usize)> {
+pub(super) fn min_heads_per_block(variant: &Variant) -> Option<(usize, usize)> {
     let combined = 2 * variant.kv_heads;
     let packing = |dtype: DType| 32 / dtype.bits();
     let tileable = |heads: usize, packing: usize| {

@@ -7,8 +7,11 @@ pub mod contract;
 pub mod diagnose;
 pub mod facts;
 pub mod meaning;
+mod model;
 pub mod repro;
 pub mod sweep;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod validator;
+
+pub use model::Rpa;

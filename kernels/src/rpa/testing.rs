@@ -4,11 +4,13 @@ use countersign_dtype::{Array, DType};
 use countersign_reference::{Batch, Metadata, Options};
 
 use super::facts::DEFAULT_MASK_VALUE;
+use crate::family::Family;
 use crate::variant::{Generation, Variant};
 
 /// 16 rows, 2 query heads on 1 KV head of dimension 8, 12 pages of 4 tokens, a page table of 4 rows and 3 columns.
-pub(super) fn variant() -> Variant {
+pub(crate) fn variant() -> Variant {
     Variant {
+        family: Family::Rpa,
         name: "test".to_string(),
         tokens: 16,
         q_heads: 2,
@@ -37,7 +39,7 @@ pub(super) fn variant() -> Variant {
 
 /// Three sequences with (query tokens, tokens in the cache) = (3, 5), (1, 12), (4, 4); garbage in all that the batch
 /// doesn't own, payload included.
-pub(super) fn batch() -> Batch {
+pub(crate) fn batch() -> Batch {
     let metadata = Metadata {
         kv_lens: vec![5, 12, 4, -7],
         page_indices: vec![3, 0, -1, 5, 6, 7, 9, 99, i32::MIN, 12, 13, 14],

@@ -11,6 +11,7 @@ use std::fmt;
 use countersign_dtype::DType;
 use countersign_reference::Metadata;
 
+use crate::family::Family;
 use crate::variant::Variant;
 
 /// What a check says.
@@ -167,6 +168,8 @@ pub const fn numpy_name(dtype: DType) -> &'static str {
 /// All that a trace of the entry point sees: shapes, element types and options, however wrong.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StaticCall {
+    /// The kernel's family. One without some of these operands doesn't look at them.
+    pub family: Family,
     /// `[tokens, q_heads, head_dim]`.
     pub q: Shaped,
     /// `[pages, page_size, 2 * kv_heads, head_dim]`.
@@ -206,6 +209,7 @@ impl StaticCall {
         let options = variant.options;
         let kv_shape = [variant.pages, variant.page_size, 2 * variant.kv_heads, variant.head_dim];
         StaticCall {
+            family: variant.family,
             q: Shaped::new(&[variant.tokens, variant.q_heads, variant.head_dim], numpy_name(variant.q_dtype)),
             kv_pages: Shaped::new(&kv_shape, numpy_name(variant.kv_dtype)),
             kv_lens: Shaped::new(&[variant.max_seqs], "int32"),
@@ -355,11 +359,8 @@ fn check_statics(call: &StaticCall) -> Result<(), Verdict> {
 }
 
 /// `dynamic_validate_inputs`: the static checks, then the metadata's values. Called by upstream's tests only.
-pub fn dynamic_check(variant: &Variant, metadata: &Metadata) -> Verdict {
-    dynamic_check_call(&StaticCall::with_metadata(variant, metadata), metadata)
-}
-
-/// [`dynamic_check`] of any call. Where `metadata` disagrees with the call's shapes, its values are read as if cut there;
+///
+/// Where `metadata` disagrees with the call's shapes, its values are read as if cut there;
 /// `num_seqs` is read in the call's type for it.
 pub fn dynamic_check_call(call: &StaticCall, metadata: &Metadata) -> Verdict {
     verdict(check_statics(call).and_then(|()| check_values(call, metadata)))

@@ -5,7 +5,7 @@
 use countersign_dtype::Array;
 use countersign_kernels::call::Call;
 use countersign_kernels::env::Environment;
-use countersign_kernels::rpa::bind::{Role, bind};
+use countersign_kernels::rpa::bind::bind;
 use countersign_kernels::worker::{InterpretOptions, Interpreted, Worker, WorkerError};
 use countersign_reports::Times;
 
@@ -40,9 +40,14 @@ pub(super) fn time(
     let python = &subjects.loaded.kernel().python;
     let batch = case.batch(variant).map_err(|error| unsound(error.to_string()))?;
     let bound = bind(variant, &batch);
-    let call = Call::ragged_paged_attention(&subjects.loaded.kernel().python.call(), variant);
-    let values: Vec<(&str, &Array)> =
-        Role::ALL.iter().map(|&role| (role.name(), &*bound[role as usize].array)).collect();
+    let call = Call::of(&subjects.loaded.kernel().python.call(), variant);
+    let values: Vec<(&str, &Array)> = variant
+        .family
+        .model()
+        .roles()
+        .iter()
+        .map(|&role| (role.name(), &*bound[role as usize].array))
+        .collect();
     let mut thrice = |what: &str, run: &mut dyn FnMut() -> Result<Interpreted, WorkerError>| {
         let mut times = [None; 3];
         for time in &mut times {

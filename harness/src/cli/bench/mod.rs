@@ -135,6 +135,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 fn measure(arguments: &Arguments, run: &Run) -> Result<Bench, Stop> {
     let catalogue = session::catalogue(&arguments.python)?;
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
+    if kernel.variant(subjects::BASE).is_none() {
+        return Err(Failure::new(
+            format!("{} has no variant {} of which what is measured is made", kernel.id, subjects::BASE),
+            "the algorithm by hand and the cases of growing size are those of ragged paged attention",
+        )
+        .into());
+    }
     let parts = Parts::new(&arguments.only, arguments.no_jax);
     let environment = session::environment(arguments.python.python.clone())?;
     let subjects = Subjects::load(&environment, kernel, &arguments.variant, arguments.probe, parts)?;

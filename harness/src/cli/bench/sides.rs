@@ -4,12 +4,11 @@
 
 use std::hint::black_box;
 
-use countersign_dtype::{Array, DType};
+use countersign_dtype::Array;
 use countersign_kernels::Variant;
 use countersign_kernels::engine::{EngineEnd, Policy};
 use countersign_kernels::rpa::bind::bind;
-use countersign_kernels::rpa::facts;
-use countersign_reference::{Blocking, Profile, Reference, attend, attend_into};
+use countersign_reference::{Profile, Reference};
 use countersign_reports::Times;
 
 use super::super::console::Failure;
@@ -32,9 +31,9 @@ pub(super) fn time(
     let variant = &subjects.loaded.variants()[position];
     let batch = case.batch(variant).map_err(|error| unsound(error.to_string()))?;
     let bound = bind(variant, &batch);
-    let blocking =
-        Blocking { kv_per_block: facts::kv_block(variant).unwrap_or(variant.page_size), weights: DType::F32 };
-    let mut reference = attend(&batch, &variant.options, &blocking, &Profile::EXACT);
+    let model = variant.family.model();
+    let mut reference = Reference::default();
+    model.reference(&mut reference, variant, &batch, &Profile::EXACT);
 
     let on = Policy::default();
     let mut engine = subjects.loaded.engine(position);
@@ -74,7 +73,7 @@ pub(super) fn time(
     }
     if parts.has(Part::Reference) {
         let run = || {
-            attend_into(&mut reference, batch, &variant.options, &blocking, &Profile::EXACT);
+            model.reference(&mut reference, variant, batch, &Profile::EXACT);
             black_box(&reference);
         };
         sides.push((&mut times.reference_ms, Box::new(run)));

@@ -4,9 +4,9 @@
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{KernelEntry, Tier};
+use countersign_kernels::contract::Keeping;
 use countersign_kernels::custom;
 use countersign_kernels::env::Environment;
-use countersign_kernels::rpa::contract::Keeping;
 use countersign_reference::Metadata;
 
 use super::super::console::Failure;
@@ -20,6 +20,8 @@ use crate::generate::generate;
 use crate::loaded::Loaded;
 use crate::payload::Pattern;
 
+/// The variant that all shapes of our own are made from.
+pub(super) const BASE: &str = "f32-q4-kv4";
 /// Seed of the cases.
 pub(super) const SEED: u64 = 7;
 /// Generated cases of which the longest are taken: short ones measure only the set-up.

@@ -13,7 +13,7 @@ use crate::variant::Variant;
 /// Most entries of a row of the page table that a breach names: a large table may be wrong as a whole.
 const MAX_ENTRIES: usize = 4;
 
-pub(super) fn check(variant: &Variant, metadata: &Metadata, breaches: &mut Vec<Breach>) {
+pub(crate) fn check(variant: &Variant, metadata: &Metadata, breaches: &mut Vec<Breach>) {
     let Metadata { kv_lens, page_indices, pages_per_seq, cu_q_lens, num_seqs } = metadata;
     let rows = page_indices.len().checked_div(*pages_per_seq).unwrap_or(0);
     let sequences = metadata.sequences_in_table();

@@ -3,20 +3,21 @@
 //! Invariant: total over all batches, however absurd (all arithmetic on metadata is in i64), and independent of what
 //! upstream's checks or the kernel do. One fact is reported once, under the rule at its root.
 
-mod metadata;
-mod payload;
+pub(crate) mod metadata;
+pub(super) mod payload;
 pub mod probe;
 mod rules;
 mod statics;
 
 use std::collections::BTreeSet;
 
-use countersign_reference::{Batch, Metadata};
+use countersign_reference::Batch;
 
 pub use rules::{Rule, Scope, Standing, rules};
 pub use statics::check_static;
 
 use super::validator::{Check, StaticCall};
+use crate::contract::check;
 use crate::variant::Variant;
 
 /// A broken rule and its place.
@@ -105,7 +106,7 @@ impl Rule {
 
     /// A static rule's predicate on any call; nothing for the other rules, which no call breaks.
     pub fn breaches_of_call(&self, call: &StaticCall) -> Vec<Breach> {
-        self.own(check_static(call))
+        self.own(crate::contract::check_static(call))
     }
 
     fn own(&self, mut breaches: Vec<Breach>) -> Vec<Breach> {
@@ -122,20 +123,6 @@ impl Rule {
     pub fn named(id: &str) -> Option<&'static Rule> {
         rules().iter().find(|rule| rule.id == id)
     }
-}
-
-/// All rules: the variant's static ones, the metadata's, the payload's.
-pub fn check(variant: &Variant, batch: &Batch) -> Contract {
-    let mut contract = check_metadata(variant, &batch.metadata);
-    payload::check(variant, batch, &mut contract.breaches);
-    contract
-}
-
-/// The static rules and those of the metadata, without looking at a payload.
-pub fn check_metadata(variant: &Variant, metadata: &Metadata) -> Contract {
-    let mut breaches = check_static(&StaticCall::with_metadata(variant, metadata));
-    metadata::check(variant, metadata, &mut breaches);
-    Contract { breaches }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use countersign_reference::{Batch, Magnitudes, Metadata, Options, Shape, magnitu
 use super::{Breach, Standing, rules};
 use crate::variant::Variant;
 
-pub(super) fn check(variant: &Variant, batch: &Batch, breaches: &mut Vec<Breach>) {
+pub(in crate::rpa) fn check(variant: &Variant, batch: &Batch, breaches: &mut Vec<Breach>) {
     let Some(shape) = batch.shape() else { return }; // a static rule is broken
     let options = &variant.options;
     let mask_is_sound = options.mask_value.is_finite() && options.mask_value <= -1e30;

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 
 use countersign_dtype::{Array, DType};
-use countersign_reference::{Blocking, Profile, RowStatus, attend};
+use countersign_reference::{Blocking, Metadata, Profile, RowStatus, attend};
 use proptest::prelude::*;
 
 use super::probe::{Edge, Input, Of, Probe, Value, probe};
 use super::*;
 use crate::catalogue::{Catalogue, Tier};
+use crate::checks::dynamic_check;
+use crate::contract::check_metadata;
 use crate::rpa::testing::{batch, variant};
-use crate::rpa::validator::{Number, Shaped, Verdict, dynamic_check, static_check};
+use crate::rpa::validator::{Number, Shaped, Verdict, static_check};
 
 type Edit = fn(&mut Variant, &mut Batch);
 

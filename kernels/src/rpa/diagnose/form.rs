@@ -12,9 +12,9 @@ use countersign_reference::Metadata;
 
 use super::{Cause, Given, Repair, State};
 use crate::catalogue::KernelEntry;
+use crate::checks::{Shaped, StaticCall, Verdict, dynamic_check_call, numpy_name, static_check};
+use crate::contract::{Breach, Rule, Scope, check_static};
 use crate::custom::{self, CustomError};
-use crate::rpa::contract::{Breach, Rule, Scope, check_static};
-use crate::rpa::validator::{Shaped, StaticCall, Verdict, dynamic_check_call, numpy_name, static_check};
 
 /// An operand that a dump may hold.
 #[derive(Debug, Clone, Copy)]
@@ -229,6 +229,10 @@ pub fn read(
         (false, true) => variant.kv_heads = 1,
         (true, true) | (false, false) => {}
     }
+    kernel.family.model().settle(&mut variant).map_err(|message| CustomError {
+        message,
+        help: "leave out what the kernel's family doesn't have".to_owned(),
+    })?;
 
     let mut call = StaticCall::with_metadata(&variant, &metadata);
     let whole = call.clone();

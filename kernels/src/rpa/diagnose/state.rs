@@ -5,8 +5,8 @@
 use countersign_reference::Metadata;
 
 use super::Repair;
-use crate::rpa::contract::{Breach, Scope, check_metadata, check_static};
-use crate::rpa::validator::StaticCall;
+use crate::checks::StaticCall;
+use crate::contract::{Breach, Scope, check_metadata, check_static};
 use crate::variant::Variant;
 
 /// A batch without its payload.

@@ -7,11 +7,18 @@
 
 use std::path::Path;
 
-use crate::catalogue::PythonEntry;
+use crate::catalogue::{KernelEntry, PythonEntry};
+use crate::family::ScriptParts;
 
-const VALIDATORS: &str = include_str!("validators.py");
+/// What is this family's own in a script.
+pub(super) const PARTS: ScriptParts = ScriptParts {
+    operands: include_str!("validators.py"),
+    reference: include_str!("reference.py"),
+    walk: include_str!("walk.py"),
+};
+
 const INTERPRETER: &str = include_str!("interpreter.py");
-const REFERENCE: &str = include_str!("reference.py");
+const FOUND: &str = include_str!("found.py");
 const ARRAYS: &str = include_str!("../../../python/countersign_export/arrays.py");
 const MENDS: &str = include_str!("../../../python/countersign_export/interpreter.py");
 
@@ -46,7 +53,7 @@ impl Shows {
             Shows::Hang => include_str!("hang.py"),
             Shows::Races => include_str!("races.py"),
             Shows::Lowering => include_str!("lowering.py"),
-            Shows::Derived => include_str!("walk.py"),
+            Shows::Derived => include_str!("derived.py"),
         }
     }
 
@@ -109,17 +116,21 @@ impl Shows {
     }
 
     /// All that comes after the batch.
-    pub fn body(self, python: &PythonEntry) -> String {
-        let mut parts = vec![VALIDATORS.to_owned()];
+    pub fn body(self, kernel: &KernelEntry) -> String {
+        let ScriptParts { operands, reference, walk } = kernel.family.model().script();
+        let mut parts = vec![operands.to_owned()];
         if self.runs() {
             parts.extend([mends(), INTERPRETER.to_owned()]);
         }
         if self.compares() {
-            parts.push(REFERENCE.to_owned());
+            parts.push(reference.to_owned());
+        }
+        if self == Shows::Derived {
+            parts.extend([FOUND.to_owned(), walk.to_owned()]);
         }
         parts.push(self.main().to_owned());
         parts.push("if __name__ == \"__main__\":\n    sys.exit(main())\n".to_owned());
-        let call = format!("rpa.{}(", python.entry_point);
+        let call = format!("rpa.{}(", kernel.python.entry_point);
         parts.join("\n\n").replace("rpa.ragged_paged_attention(", &call)
     }
 }

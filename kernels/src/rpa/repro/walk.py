@@ -1,26 +1,3 @@
-# ---- the kernel's walk ----------------------------------------------------------------------------------------------------
-
-
-class Found(Exception):
-    """Something that must not happen: its class, what happens, and a piece of the line of the kernel that does it."""
-
-
-class Scalars:
-    """Metadata as the kernel reads it: an index outside the array, and an entry that the batch doesn't own, are noticed."""
-
-    def __init__(self, name, array, owns):
-        self.name, self.array, self.owns = name, array, owns
-
-    def read(self, line, *index):
-        place = f"{self.name}[{', '.join(map(str, index))}]"
-        if not all(0 <= i < extent for i, extent in zip(index, self.array.shape, strict=True)):
-            raise Found("out-of-bounds", f"{place} is read, and {self.name} has the shape {self.array.shape}", line)
-        value = int(self.array[index])
-        if not self.owns(*index):
-            raise Found("undefined-use", f"{place} = {value} is used, and the batch doesn't own it", line)
-        return value
-
-
 def int32(value):
     return (value + 2**31) % 2**32 - 2**31
 
@@ -94,23 +71,3 @@ def walk():
     if any(in_flight):
         text = f"the kernel ends with {in_flight[0]} and {in_flight[1]} copies in flight into its two buffers, and nobody waits for them"
         raise Found("residue", text, "q_len_start < cu_q_lens_ref[num_seqs]")
-
-
-def main():
-    ask_validators()
-    print("JAX's interpreter does not show this; it follows from the arrays and the kernel's own lines.")
-    try:
-        walk()
-    except Found as found:
-        kind, text, line = found.args
-        print(f"{kind}: {text}")
-        source, _ = inspect.getsourcelines(rpa)
-        places = [number for number, each in enumerate(source) if line in each]
-        if not places:
-            print(f"This jax's kernel has no line with `{line}`: it is not the one that this was derived from.")
-            return 2
-        for number in range(max(places[0] - 2, 0), places[0] + 3):
-            print(f"{'>' if number == places[0] else ' '} {number + 1:>4}  {source[number].rstrip()}")
-        return 0 if kind == EXPECTED else 1
-    print("Nothing is wrong with the walk.")
-    return 1
