@@ -15,12 +15,14 @@ mod fuzz;
 mod init;
 mod items;
 mod kernels;
+mod merge;
 mod minimize;
 mod mutants;
 mod replay;
 mod report;
 mod session;
 mod setup;
+mod shard;
 mod show;
 mod sweep;
 mod table;
@@ -56,6 +58,8 @@ Exit codes: 0 clean; 1 a new or stale finding; 2 usage, environment or unreadabl
 enum Command {
     /// Fuzz a kernel: generate ragged batches, run kernel and reference, report what differs.
     Fuzz(fuzz::Arguments),
+    /// Merge the shards of a campaign that ran on several machines: the report of the whole.
+    Merge(merge::Arguments),
     /// Replay cases and compare with what they expect.
     Replay(replay::Arguments),
     /// Make a case that shows a finding as small as it gets.
@@ -151,6 +155,7 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let run = std::panic::catch_unwind(|| match arguments.command {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Merge(arguments) => merge::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Minimize(arguments) => minimize::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
