@@ -22,6 +22,7 @@ pub mod known;
 pub mod loaded;
 pub mod minimise;
 pub mod mutants;
+pub mod night;
 pub mod options;
 pub mod ordered;
 pub mod orders;

@@ -18,6 +18,7 @@ mod kernels;
 mod merge;
 mod minimize;
 mod mutants;
+mod nightly;
 mod replay;
 mod report;
 mod session;
@@ -60,6 +61,10 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Merge the shards of a campaign that ran on several machines: the report of the whole.
     Merge(merge::Arguments),
+    /// A night: replay, search every kernel with processes on all cores, minimise, and say what is new since the last one.
+    Nightly(nightly::Arguments),
+    #[command(hide = true)]
+    NightlyWorker(nightly::worker::Arguments),
     /// Replay cases and compare with what they expect.
     Replay(replay::Arguments),
     /// Make a case that shows a finding as small as it gets.
@@ -156,6 +161,8 @@ pub fn main() -> ExitCode {
     let run = std::panic::catch_unwind(|| match arguments.command {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
+        Command::Nightly(arguments) => nightly::run(&arguments),
+        Command::NightlyWorker(arguments) => nightly::worker::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Minimize(arguments) => minimize::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
