@@ -91,14 +91,14 @@ pub fn interference(
 }
 
 /// The rows of q that a sequence has; `None` where there are none, or not all are there.
-fn rows(variant: &Variant, meta: &Metadata, sequence: usize) -> Option<Range<usize>> {
+pub(crate) fn rows(variant: &Variant, meta: &Metadata, sequence: usize) -> Option<Range<usize>> {
     let entry = |index: usize| meta.cu_q_lens.get(index).and_then(|&row| usize::try_from(row).ok());
     let (start, end) = (entry(sequence)?, entry(sequence + 1)?);
     (start < end && end <= variant.tokens).then_some(start..end)
 }
 
 /// The batch of these sequences alone: rows of q moved up, page rows moved up, the cache as it is.
-fn without(batch: &Batch, kept: &[(usize, Range<usize>)]) -> Batch {
+pub(crate) fn without(batch: &Batch, kept: &[(usize, Range<usize>)]) -> Batch {
     let mut alone = batch.clone();
     let meta = &mut alone.metadata;
     let columns = meta.pages_per_seq;

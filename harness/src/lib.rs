@@ -20,6 +20,7 @@ pub mod interpreter;
 pub mod judge;
 pub mod known;
 pub mod loaded;
+pub mod metamorphic;
 pub mod minimise;
 pub mod mutants;
 pub mod night;

@@ -19,6 +19,7 @@ mod merge;
 mod minimize;
 mod mutants;
 mod nightly;
+mod relations;
 mod replay;
 mod report;
 mod session;
@@ -75,6 +76,8 @@ enum Command {
     Controls(controls::Arguments),
     /// Make small faults in the kernel's own IR, and count how many are noticed.
     Mutants(mutants::Arguments),
+    /// Run batches changed in ways whose effect is known, and compare: an oracle without a reference.
+    Relations(relations::Arguments),
     /// Show a case: its batch as a table, the rules that it breaks, and what the validators say.
     Show(show::Arguments),
     /// Diagnose a dumped batch: which rules it breaks, how it was probably built, how to build it right.
@@ -168,6 +171,7 @@ pub fn main() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Controls(arguments) => controls::run(&arguments),
         Command::Mutants(arguments) => mutants::run(&arguments),
+        Command::Relations(arguments) => relations::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Instant;
 
 use countersign_kernels::catalogue::Tier;
 use serde_json::{Value, json};
@@ -14,12 +15,16 @@ use super::table::{self, row};
 use super::variant::VariantArgument;
 use super::{PythonArgument, session};
 use crate::loaded::Loaded;
+use crate::metamorphic;
+use crate::mutants::related::{self, Related};
+use crate::mutants::upstream::{self, Upstream};
 use crate::mutants::{self, Counts, Fate, Mutant, Plan, Score};
 
 const EXAMPLES: &str = "\
 Examples:
   countersign mutants
   countersign mutants --count 1000 --cases 1000
+  countersign mutants --relations
   countersign mutants --variant f32-q4-kv4 --json";
 
 /// Arguments of `mutants`.
@@ -35,6 +40,9 @@ pub(super) struct Arguments {
     /// Kept cases of the kernel itself, none of which may be called wrong.
     #[arg(long, value_name = "N", default_value_t = 1080)]
     controls: u64,
+    /// Also say how many are noticed by metamorphic relations alone, on so many kept cases each.
+    #[arg(long, value_name = "CASES", num_args = 0..=1, default_missing_value = "20", value_parser = clap::value_parser!(u64).range(1..))]
+    relations: Option<u64>,
     /// Seed of mutants and cases.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -73,6 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         known: &known,
     };
     let progress = Mutex::new(CaseProgress::new(plan.mutants));
+    let start = Instant::now();
     let score = mutants::run(&loaded, &plan, &|mutant, fate| {
         if let Ok(mut progress) = progress.lock() {
             progress.done(&line(mutant, fate));
@@ -81,8 +90,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     drop(progress);
     let score =
         score.map_err(|why| Failure::new(why, "`countersign kernels show` says which variants there are"))?;
-    print(&if arguments.json { json(&score).to_string() + "\n" } else { text(&loaded, &plan, &score) })?;
-    Ok(match (score.alarms.is_empty(), score.counts().not_run) {
+    let ours = start.elapsed();
+    let upstream = upstream::run(&loaded, plan.jobs, &score)
+        .map_err(|why| Failure::new(why, "this is a fault of countersign itself"))?;
+    let theirs = start.elapsed() - ours;
+    let seconds = [ours, theirs].map(|time| time.as_secs_f64());
+    let related = arguments.relations.map(|cases| {
+        let plan = metamorphic::Plan { seed: plan.seed, cases, jobs: plan.jobs };
+        related::run(&loaded, &plan, &score)
+    });
+    print(&match arguments.json {
+        true => json(&score, &upstream, related.as_ref(), seconds).to_string() + "\n",
+        false => {
+            let relations = related.as_ref().map(alone).unwrap_or_default();
+            text(&loaded, &plan, &score) + &beside(&score, &upstream, seconds) + &relations
+        }
+    })?;
+    Ok(match (score.alarms.is_empty() && upstream.alarms.is_empty(), score.counts().not_run) {
         (false, _) => 1,
         (true, 1..) => 3,
         (true, 0) => 0,
@@ -132,7 +156,8 @@ fn text(loaded: &Loaded, plan: &Plan<'_>, score: &Score) -> String {
         let (number, at) = (mutant.mutation.op, mutant.mutation.place);
         let variant = &mutant.variant;
         format!(
-            "{operator} {op} {}  ({variant}, op {number}, place {at}){}",
+            "{operator} {op} {}{}  ({variant}, op {number}, place {at}){}",
+            mutant.constant.as_ref().map(|number| format!("{number} ")).unwrap_or_default(),
             place(mutant),
             source.unwrap_or_default()
         )
@@ -159,7 +184,36 @@ fn text(loaded: &Loaded, plan: &Plan<'_>, score: &Score) -> String {
     out
 }
 
-fn json(score: &Score) -> Value {
+/// What upstream's batches notice, and how long each took.
+fn beside(score: &Score, upstream: &Upstream, [ours, theirs]: [f64; 2]) -> String {
+    let alarms: String = upstream.alarms.iter().map(|alarm| format!("\n  wrong there: {alarm}")).collect();
+    format!(
+        "upstream's {} test functions, scaled down to each variant, at its tolerance: {:.3} ({} of {}; {} of them not noticed \
+         here){alarms}\ntime: {ours:.0} s for {} mutants and the controls, {theirs:.0} s for upstream's batches\n",
+        upstream.batches,
+        upstream.score(),
+        upstream.count(),
+        upstream.noticed.len(),
+        upstream.only,
+        score.mutants.len(),
+    )
+}
+
+/// What relations notice alone.
+fn alone(related: &Related) -> String {
+    let by: Vec<String> =
+        related.by_relation().iter().map(|(name, count)| format!("{name} {count}")).collect();
+    format!(
+        "metamorphic relations alone: {:.3} ({} of {}; {} of them not noticed otherwise); first to notice: {}\n",
+        related.score(),
+        related.count(),
+        related.by.len(),
+        related.only,
+        by.join(", "),
+    )
+}
+
+fn json(score: &Score, upstream: &Upstream, related: Option<&Related>, [ours, theirs]: [f64; 2]) -> Value {
     let Counts { killed, survived, equivalent, not_run } = score.counts();
     let mutant = |(mutant, fate): &(Mutant, Fate)| {
         let fate = match fate {
@@ -175,6 +229,7 @@ fn json(score: &Score) -> Value {
             "variant": mutant.variant,
             "operator": mutant.mutation.operator.name(),
             "op": mutant.op,
+            "constant": mutant.constant,
             "number": mutant.mutation.op,
             "place": mutant.mutation.place,
             "source": place,
@@ -190,6 +245,22 @@ fn json(score: &Score) -> Value {
         "not_run": not_run,
         "controls": score.controls,
         "false_alarms": score.alarms,
+        "upstream": {
+            "score": upstream.score(),
+            "noticed": upstream.count(),
+            "of": upstream.noticed.len(),
+            "not_noticed_here": upstream.only,
+            "batches": upstream.batches,
+            "false_alarms": upstream.alarms,
+        },
+        "relations": related.map(|related| json!({
+            "score": related.score(),
+            "noticed": related.count(),
+            "of": related.by.len(),
+            "not_noticed_otherwise": related.only,
+            "first_to_notice": related.by_relation(),
+        })),
+        "timing": {"seconds": ours, "upstream_seconds": theirs},
         "mutants": score.mutants.iter().map(mutant).collect::<Vec<_>>(),
     })
 }

@@ -20,6 +20,7 @@ pub use prune::{Verdict, Worth, prune};
 pub use seeds::seeds;
 pub use stats::{AXES, Stats, contract_of};
 pub use upstream::upstream;
+pub(crate) use upstream::{TestFunction, lay_out, test_functions};
 pub use verify::{Problem, is_canonical, same_case, verify};
 
 /// The built-in corpus: relative path and text of each file.

@@ -124,6 +124,27 @@ pub fn upstream() -> Result<Vec<(String, CorpusFile)>, CaseError> {
     Ok(files)
 }
 
+/// A function of the test.
+pub(crate) struct TestFunction {
+    /// Its family's name.
+    pub(crate) name: String,
+    /// (q_len, kv_len) of each sequence of its longest batch.
+    pub(crate) sequences: Vec<(usize, usize)>,
+}
+
+/// The functions of the test, in the order of the facts.
+///
+/// # Errors
+/// As [`upstream`].
+pub(crate) fn test_functions() -> Result<Vec<TestFunction>, CaseError> {
+    let facts: Facts = toml::from_str(FACTS).map_err(|error| CaseError::new(error.to_string()))?;
+    let longest = |family: Family| TestFunction {
+        name: family.name,
+        sequences: family.sequences.into_iter().max_by_key(Vec::len).unwrap_or_default(),
+    };
+    Ok(facts.family.into_iter().map(longest).collect())
+}
+
 impl Family {
     fn batches(&self) -> Result<Vec<Batch<'_>>, CaseError> {
         let dtype = |name: &String| {
@@ -189,7 +210,7 @@ impl Batch<'_> {
     fn file(&self, seed: u64) -> (String, CorpusFile) {
         let name = self.name();
         let variant = self.variant(&name);
-        let metadata = self.metadata(&variant, seed);
+        let metadata = lay_out(self.sequences, &variant, seed);
         let pattern = match self.cap {
             Some(Some(_)) if seed.is_multiple_of(2) => Pattern::NearCap,
             Some(_) | None => PATTERNS[(seed as usize - 1) % PATTERNS.len()],
@@ -278,30 +299,31 @@ impl Batch<'_> {
             generation: GENERATION,
         }
     }
+}
 
-    fn metadata(&self, variant: &Variant, seed: u64) -> Metadata {
-        let mut stream = Stream::at(seed, [PAGE_ORDER, 0, 0, 0]);
-        let mut pages: Vec<i32> = (0..variant.pages as i32).collect();
-        for last in (1..pages.len()).rev() {
-            pages.swap(last, stream.below(last as u64 + 1) as usize);
-        }
-        let mut pages = pages.into_iter();
-        let mut metadata = Metadata {
-            kv_lens: vec![0; variant.max_seqs],
-            page_indices: vec![0; variant.max_seqs * variant.pages_per_seq],
-            pages_per_seq: variant.pages_per_seq,
-            cu_q_lens: vec![0; variant.max_seqs + 1],
-            num_seqs: self.sequences.len() as i32,
-        };
-        let mut total = 0;
-        for (sequence, &(q_len, kv_len)) in self.sequences.iter().enumerate() {
-            total += q_len as i32;
-            metadata.cu_q_lens[sequence + 1] = total;
-            metadata.kv_lens[sequence] = kv_len as i32;
-            let row = sequence * variant.pages_per_seq;
-            let used = &mut metadata.page_indices[row..row + kv_len.div_ceil(variant.page_size)];
-            used.iter_mut().zip(&mut pages).for_each(|(entry, page)| *entry = page);
-        }
-        metadata
+/// Metadata of a batch of sequences (q_len, kv_len) that fit the variant: physical pages in an order of the seed.
+pub(crate) fn lay_out(sequences: &[(usize, usize)], variant: &Variant, seed: u64) -> Metadata {
+    let mut stream = Stream::at(seed, [PAGE_ORDER, 0, 0, 0]);
+    let mut pages: Vec<i32> = (0..variant.pages as i32).collect();
+    for last in (1..pages.len()).rev() {
+        pages.swap(last, stream.below(last as u64 + 1) as usize);
     }
+    let mut pages = pages.into_iter();
+    let mut metadata = Metadata {
+        kv_lens: vec![0; variant.max_seqs],
+        page_indices: vec![0; variant.max_seqs * variant.pages_per_seq],
+        pages_per_seq: variant.pages_per_seq,
+        cu_q_lens: vec![0; variant.max_seqs + 1],
+        num_seqs: sequences.len() as i32,
+    };
+    let mut total = 0;
+    for (sequence, &(q_len, kv_len)) in sequences.iter().enumerate() {
+        total += q_len as i32;
+        metadata.cu_q_lens[sequence + 1] = total;
+        metadata.kv_lens[sequence] = kv_len as i32;
+        let row = sequence * variant.pages_per_seq;
+        let used = &mut metadata.page_indices[row..row + kv_len.div_ceil(variant.page_size)];
+        used.iter_mut().zip(&mut pages).for_each(|(entry, page)| *entry = page);
+    }
+    metadata
 }

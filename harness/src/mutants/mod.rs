@@ -2,28 +2,28 @@
 //!
 //! Mutants are drawn from all variants, every operator in turn while it has any left, so that a common operator (constants are
 //! everywhere) doesn't drown the others. Each runs on kept cases until something new is found, that is until it is killed; the
-//! last of them under other orders of their copies, too. A mutant is equivalent if the optimiser makes the same program of it, or by a
-//! written argument (`equivalent.toml`).
+//! last of them under other orders of their copies, too. A mutant is equivalent if the optimiser makes the same program of it, or does so once
+//! what no kept batch can depend on is taken out of both, or by a written argument (`equivalent.toml`).
 //!
 //! Invariant: a function of subject, plan and known files; threads never show. Nothing is left out: a mutant is killed, survives,
 //! is equivalent, or couldn't be run, and the last says why. The score counts every survivor against us.
 
 mod argued;
 mod draw;
+pub mod related;
 mod score;
+pub mod upstream;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use countersign_kernels::Variant;
 use countersign_kernels::engine::{Engine, Lowered, Policy};
 use countersign_kernels::rpa::contract::Keeping;
 use countersign_mosaic::Program;
-use countersign_mosaic::ir::Module;
-use countersign_mosaic::mutation::Mutation;
+use countersign_mosaic::ir::{Module, Type};
+use countersign_mosaic::mutation::{Mutation, simplified};
 
-use argued::Arguments;
+use argued::{Arguments, Condition};
 pub use score::{Counts, Score};
 
 use crate::campaign::{Subject as _, panic_message};
@@ -31,6 +31,7 @@ use crate::generate::generate;
 use crate::judge::{Finding, judge};
 use crate::known::{Facts, KnownFile};
 use crate::loaded::{Loaded, base_name};
+use crate::ordered::in_parallel;
 use crate::trial::{Conduct, run_trial};
 
 /// What to run.
@@ -63,6 +64,10 @@ pub struct Mutant {
     pub mutation: Mutation,
     /// Name of the op that is changed.
     pub op: String,
+    /// The number that it has in the kernel, if it is a constant.
+    pub constant: Option<String>,
+    /// How many dimensions its first result has, if that is a vector.
+    pub rank: Option<usize>,
     /// Where it comes from in the kernel's source, innermost first: file and line.
     pub stack: Vec<(String, u32)>,
 }
@@ -116,6 +121,9 @@ pub fn run(
     let fates = in_parallel(plan.jobs, &mutants, |mutant| {
         let fate = match &originals[mutant.position] {
             Some(original) => match fate_of(loaded, plan, mutant, original) {
+                Fate::Survived if is_simply_the_same(loaded, mutant, original) => {
+                    Fate::Equivalent(SIMPLY_THE_SAME.to_owned())
+                }
                 Fate::Survived => argued(loaded, mutant, &arguments),
                 fate => fate,
             },
@@ -133,10 +141,33 @@ fn original(loaded: &Loaded, position: usize) -> Option<Original> {
 }
 
 fn described(loaded: &Loaded, position: usize, mutation: Mutation, module: &Module) -> Mutant {
-    let op = mutation.target(module).map(|op| op.name.clone()).unwrap_or_default();
+    let target = mutation.target(module);
+    let op = target.map(|op| op.name.clone()).unwrap_or_default();
+    let rank = match target.and_then(|op| op.result_types.first()) {
+        Some(Type::Vector(vector)) => Some(vector.shape.len()),
+        _ => None,
+    };
+    let constant = mutation.constant(module);
     let frames = mutation.stack(module).iter();
     let stack = frames.map(|frame| (base_name(&frame.file).to_owned(), frame.line)).collect();
-    Mutant { position, variant: loaded.variants()[position].name.clone(), mutation, op, stack }
+    let variant = loaded.variants()[position].name.clone();
+    Mutant { position, variant, mutation, op, constant, rank, stack }
+}
+
+/// Why those are equivalent that [`is_simply_the_same`] finds.
+const SIMPLY_THE_SAME: &str = "the optimised programs are equal once waits count bytes alone, grid dimensions of extent 1 have \
+     index 0, a loop over KV blocks of which a table row has one runs once, and what nobody reads is left out";
+
+/// Whether mutant and kernel are one program in their simpler form.
+fn is_simply_the_same(loaded: &Loaded, mutant: &Mutant, original: &Original) -> bool {
+    let once = Condition::OneKvBlock.holds(&loaded.variants()[mutant.position]);
+    let simpler = |module: &Module| {
+        let program = Program::lower(&simplified(module, once), loaded.outputs(mutant.position));
+        program.ok().map(|program| program.optimized())
+    };
+    let changed = mutant.mutation.of(&original.module).and_then(|module| simpler(&module));
+    let unchanged = simpler(&original.module);
+    matches!((changed, unchanged), (Some(changed), Some(unchanged)) if changed.does_the_same(&unchanged))
 }
 
 /// The fate of a mutant in which nothing was found.
@@ -146,29 +177,9 @@ fn argued(loaded: &Loaded, mutant: &Mutant, arguments: &Arguments) -> Fate {
     let at = |number: u32| text.get((number as usize).checked_sub(1)?).copied();
     let own = mutant.stack.iter().filter(|(file, _)| *file == source.file);
     let lines = own.filter_map(|(_, number)| Some((at(*number)?, at(number + 1).unwrap_or_default())));
-    let argument = arguments.of(mutant.mutation.operator.name(), lines);
+    let lines: Vec<(&str, &str)> = lines.collect();
+    let argument = arguments.of(mutant, &loaded.variants()[mutant.position], &lines);
     argument.map_or(Fate::Survived, |argument| Fate::Equivalent(argument.to_owned()))
-}
-
-/// One result for each of `items`, in their order.
-fn in_parallel<T: Sync, R: Send>(jobs: usize, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::with_capacity(items.len()));
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(index) else { return };
-                    let result = work(item);
-                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, result));
-                }
-            });
-        }
-    });
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    results.sort_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Runs one mutant, with a panic of ours turned into a fate.

@@ -70,6 +70,11 @@ impl Score {
         by
     }
 
+    /// Those that were run and aren't equivalent.
+    pub fn counted(&self) -> impl Iterator<Item = &(Mutant, Fate)> {
+        self.mutants.iter().filter(|(_, fate)| matches!(fate, Fate::Killed { .. } | Fate::Survived))
+    }
+
     /// Those that nobody noticed.
     pub fn survivors(&self) -> impl Iterator<Item = &Mutant> {
         self.mutants.iter().filter(|(_, fate)| *fate == Fate::Survived).map(|(mutant, _)| mutant)

@@ -67,7 +67,11 @@ fn cached(variant: &Variant, metadata: &Metadata, sequence: usize) -> usize {
 }
 
 /// `page * page_size + slot` of every position of a sequence whose page exists.
-fn kv_slots(variant: &Variant, metadata: &Metadata, sequence: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn kv_slots(
+    variant: &Variant,
+    metadata: &Metadata,
+    sequence: usize,
+) -> impl Iterator<Item = usize> {
     (0..cached(variant, metadata, sequence))
         .filter_map(move |position| kv_slot(variant, metadata, sequence, position))
 }

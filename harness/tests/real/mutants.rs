@@ -5,11 +5,17 @@
 
 use std::collections::BTreeSet;
 
+use countersign::campaign::Subject as _;
+use countersign::generate::generate;
 use countersign::known::KnownFile;
 use countersign::loaded::Loaded;
 use countersign::mutants::{Fate, Plan, run};
+use countersign_kernels::engine::{Lowered, Policy};
+use countersign_kernels::rpa::contract::Keeping;
+use countersign_kernels::rpa::{bind, facts};
 use countersign_mosaic::Program;
-use countersign_mosaic::mutation::{Mutation, Operator, by_operator};
+use countersign_mosaic::ir::Module;
+use countersign_mosaic::mutation::{Mutation, Operator, by_operator, simplified};
 
 use crate::real;
 
@@ -61,4 +67,39 @@ fn most_mutants_are_noticed_soon_and_threads_do_not_show() {
     assert!(counts.score() > 0.6, "{counts:?}");
     let one = run(&loaded, &Plan { jobs: 1, ..plan }, &|_, _| {}).unwrap();
     assert_eq!(one, score);
+}
+
+#[test]
+fn the_simpler_form_of_the_kernel_gives_the_same_rows() {
+    let real = real();
+    let exports = real.exported.iter().cloned().map(Ok).collect();
+    let loaded = Loaded::new(&real.kernel, real.variants.clone(), exports, false);
+    let (mut runs, mut smaller) = (0, 0);
+    for (position, variant) in loaded.variants().iter().enumerate() {
+        let module = loaded.module(position).unwrap();
+        let reach = facts::table_reach(variant.page_size, variant.pages_per_seq);
+        let once = facts::kv_block(variant).is_some_and(|block| reach <= block);
+        let simpler = simplified(&module, once);
+        smaller += usize::from(ops(&simpler) < ops(&module));
+        let program = Lowered::new(Program::lower(&simpler, loaded.outputs(position)).unwrap());
+        let (mut one, mut other) = (loaded.engine(position), loaded.engine_for(position, &program));
+        for index in 0..6 {
+            let kept = Some(Keeping::Kept);
+            let case = generate(3, index, &real.kernel.id, std::slice::from_ref(variant), kept).case;
+            let batch = case.batch(variant).unwrap();
+            let bound = bind::bind(variant, &batch);
+            let [one, other] =
+                [&mut one, &mut other].map(|engine| engine.run(&batch, &bound, &Policy::default()));
+            assert_eq!((one.output, one.end), (other.output, other.end), "{} case {index}", variant.name);
+            runs += 1;
+        }
+    }
+    println!("{runs} runs of {smaller} smaller modules");
+    assert_eq!(smaller, loaded.variants().len());
+}
+
+fn ops(module: &Module) -> usize {
+    let mut count = 0;
+    module.walk(|_, _| count += 1);
+    count
 }

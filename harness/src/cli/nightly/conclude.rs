@@ -142,7 +142,7 @@ impl Night<'_> {
                 while probe.waiting() > 0 && !is_raised(self.interrupted) {
                     worthy.push(probe.step(&mut |_| {}).1);
                 }
-                probe.parents().len() as u64
+                probe.covered()
             }
         };
         // A case that nobody tried, after a Ctrl-C, stays.
@@ -256,8 +256,8 @@ impl Night<'_> {
             out: Some(absolute(&self.out)),
         };
         let report = replay.finish(reports, interrupted, timing);
-        let findings = self.unexplained(&report.findings);
-        let gone = self.let_go(&findings, interrupted);
+        let mut findings = self.unexplained(&report.findings);
+        let gone = self.let_go(&mut findings, interrupted);
         let expired: Vec<String> = self
             .known
             .expired(&today())
@@ -317,54 +317,59 @@ impl Night<'_> {
 
     /// What the replay showed and nothing explains, regressions included.
     fn unexplained(&mut self, shown: &[countersign_reports::FindingReport]) -> Vec<NightFinding> {
-        let mut findings = Vec::new();
-        for finding in shown.iter().filter(|finding| finding.status != FindingStatus::Known) {
-            let first = self.state.history.as_ref().map(|history| history.first_seen(&finding.signature));
-            let first = match first {
-                Some(Ok(first)) => first,
-                None => None,
-                Some(Err(error)) => {
-                    self.note(format!("the history can't be read: {error}"));
-                    None
-                }
-            };
-            let pending = self.pending.get(&finding.signature);
-            findings.push(NightFinding {
-                signature: finding.signature.clone(),
-                detail: finding.detail.clone(),
-                new: first.is_none(),
-                first_night: first.unwrap_or(self.state.number),
-                file: pending.map_or_else(|| "report.html".to_owned(), |pending| pending.file.clone()),
-                minimised: pending.and_then(|pending| pending.minimised.clone()),
-            });
-        }
-        findings
+        let shown = shown.iter().filter(|finding| finding.status != FindingStatus::Known);
+        shown.map(|finding| self.listed(&finding.signature, &finding.detail)).collect()
     }
 
-    /// Findings of earlier nights that no longer show; tonight's are kept, and that they didn't show again is told.
-    fn let_go(&mut self, findings: &[NightFinding], interrupted: bool) -> Vec<String> {
-        let shown: BTreeSet<&str> = findings.iter().map(|finding| finding.signature.as_str()).collect();
+    /// A finding as the report lists it.
+    fn listed(&mut self, signature: &str, detail: &str) -> NightFinding {
+        let first = match self.state.history.as_ref().map(|history| history.first_seen(signature)) {
+            Some(Ok(first)) => first,
+            None => None,
+            Some(Err(error)) => {
+                self.note(format!("the history can't be read: {error}"));
+                None
+            }
+        };
+        let pending = self.pending.get(signature);
+        NightFinding {
+            signature: signature.to_owned(),
+            detail: detail.to_owned(),
+            new: first.is_none(),
+            first_night: first.unwrap_or(self.state.number),
+            file: pending.map_or_else(|| "report.html".to_owned(), |pending| pending.file.clone()),
+            minimised: pending.and_then(|pending| pending.minimised.clone()),
+        }
+    }
+
+    /// Findings that the replay didn't show: those of earlier nights go; tonight's stay, and so do all after a Ctrl-C, which
+    /// left them out.
+    fn let_go(&mut self, findings: &mut Vec<NightFinding>, interrupted: bool) -> Vec<String> {
+        let shown: BTreeSet<String> = findings.iter().map(|finding| finding.signature.clone()).collect();
         let absent: Vec<Pending> = self
             .pending
             .iter()
-            .filter(|(text, _)| !shown.contains(text.as_str()))
-            .map(|(_, p)| p.clone())
+            .filter(|(text, _)| !shown.contains(*text))
+            .map(|(_, each)| each.clone())
             .collect();
         let mut gone = Vec::new();
         for pending in absent {
+            let signature = pending.signature.to_string();
             if pending.tonight || interrupted {
                 if !interrupted {
                     self.trouble(format!(
-                        "{} did not show again; its case is kept: {}",
-                        pending.signature, pending.file
+                        "{signature} did not show again; its case is kept: {}",
+                        pending.file
                     ));
                 }
+                let listed = self.listed(&signature, &pending.detail);
+                findings.push(listed);
                 continue;
             }
             let path = self.state.findings().join(pending.name());
-            self.event("gone", json!({ "signature": pending.signature.to_string(), "file": path }));
+            self.event("gone", json!({ "signature": signature, "file": path }));
             match fs::remove_file(&path) {
-                Ok(()) => gone.push(pending.signature.to_string()),
+                Ok(()) => gone.push(signature),
                 Err(error) => self.trouble(format!("{}: {error}", path.display())),
             }
         }

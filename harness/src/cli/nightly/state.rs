@@ -33,6 +33,7 @@ impl State {
         out: &Path,
     ) -> Result<(State, Vec<String>), Failure> {
         let folder = asked.map_or_else(|| home.join("nightly"), Path::to_owned);
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
         let mut troubles = Vec::new();
         let (folder, lock) = match prepare(&folder) {
             Ok(lock) => (folder, lock),

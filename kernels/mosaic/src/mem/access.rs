@@ -10,6 +10,7 @@ use crate::value::{Dims, Grid, MAX_RANK, Pool, Row, Rows, Scalar, Vector};
 use super::allocation::Allocation;
 use super::codec;
 use super::dma::{Copies, DmaOrder};
+use super::rows;
 use super::shadow::Element;
 use super::view::{AllocationId, Complaint, View};
 
@@ -83,52 +84,21 @@ impl<'r> Memory<'r> {
     /// Loads the whole view.
     pub(crate) fn load(&mut self, view: &View, pool: &mut Pool) -> Result<Vector, Trap> {
         self.checked(view, Access::Read)?;
-        if let Some(vector) = self.load_repeated(view, pool) {
-            return Ok(vector);
-        }
-        let by_rows = self.of(view).is_read_by_rows(view);
         let allocation = &mut self.allocations[view.allocation as usize];
-        match by_rows {
-            true => allocation.settle_repeated(view),
-            false => allocation.settle(view),
+        if let Some(rows) = allocation.rows_of(view) {
+            let (lanes, seen) = rows::read(view, &rows, allocation, pool);
+            let undefined = match seen.mixed {
+                true => self.load_shadow(view, pool),
+                false if seen.undefined => Some(rows::undefined(view, &rows, self.of(view), pool)),
+                false => None,
+            };
+            return Ok(Vector { lanes, undefined });
         }
-        let allocation = self.of(view);
+        allocation.settle(view);
         let mut lanes = pool.take(view.dims.len());
-        match by_rows {
-            true => codec::read(view, allocation.dtype, &ByRows(allocation), lanes.slots()),
-            false => codec::read(view, allocation.dtype, allocation.bytes(), lanes.slots()),
-        }
+        codec::read(view, allocation.dtype, allocation.bytes(), lanes.slots());
         let undefined = self.load_shadow(view, pool);
         Ok(Vector { lanes: Grid::new(view.dims, lanes), undefined })
-    }
-
-    /// A view of rows that each repeat an element.
-    fn load_repeated(&self, view: &View, pool: &mut Pool) -> Option<Vector> {
-        let allocation = self.of(view);
-        if !allocation.may_repeat(view) {
-            return None;
-        }
-        let mut dims = view.dims;
-        dims.set(dims.rank().checked_sub(1)?, 1);
-        let [mut lanes, mut masks] = [pool.take(dims.len()), pool.take(dims.len())];
-        let mut any = false;
-        let mut slots = lanes.slots().iter_mut().zip(masks.slots());
-        let all = allocation.repeated_rows(view, |Element { raw, undefined }| {
-            if let Some((lane, mask)) = slots.next() {
-                *lane = codec::lane(view.dtype, raw);
-                *mask = u32::from(undefined).wrapping_neg();
-                any |= undefined;
-            }
-        });
-        let mut vector = Vector { lanes: Grid::new(dims, lanes), undefined: Some(Grid::new(dims, masks)) };
-        if !all {
-            vector.recycle(pool);
-            return None;
-        }
-        if !any && let Some(masks) = vector.undefined.take() {
-            pool.give(masks.lanes);
-        }
-        Some(vector)
     }
 
     /// The undefined bits of a view's lanes, if any.
@@ -226,12 +196,17 @@ impl<'r> Memory<'r> {
         if simple && mask.is_none() && value.undefined.is_none() && value.lanes.dims == dims {
             let mut into = allocation.writable();
             let mut rest = &value.lanes.lanes[..];
-            view.outer(outer, |offset| {
-                let (row, tail) = rest.split_at(run);
-                rest = tail;
-                into.mark(offset as usize, run, Row::Same(0));
-                codec::write_row(view.dtype, into.bytes(), offset as usize, row);
-            });
+            simd::widest(
+                #[inline(always)]
+                || {
+                    view.outer(outer, |offset| {
+                        let (row, tail) = rest.split_at(run);
+                        rest = tail;
+                        into.mark(offset as usize, run, Row::Same(0));
+                        codec::write_elements(view.dtype, into.bytes(), offset as usize, row);
+                    });
+                },
+            );
             return Ok(());
         }
         // Lanes, their undefined bits, the mask and its undefined bits, row by row; what is missing is the same everywhere.
@@ -245,29 +220,41 @@ impl<'r> Memory<'r> {
         let mut rows = Rows::new(&dims, grids.map(|grid| &grid.dims));
         let width = dims.last();
         if simple {
+            let whole = allocation.rows_of(view).filter(|rows| rows.whole);
             let mut into = allocation.writable();
-            view.rows(|offset| {
-                let at = rows.next();
-                let [lanes, undefined, on] = std::array::from_fn(|i| grids[i].row(at[i], width));
-                let first = offset as usize;
-                if on.is(0) {
-                } else if on.all_on() {
-                    into.mark(first, width, undefined);
-                    match lanes {
-                        Row::Each(lanes) => codec::write_row(view.dtype, into.bytes(), first, lanes),
-                        Row::Same(lane) => {
-                            let raw = codec::raw(view.dtype, lane);
-                            codec::fill_row(view.dtype, into.bytes(), first, width, raw);
+            let walked = whole.as_ref().map_or(view, |rows| &rows.view);
+            simd::widest(
+                #[inline(always)]
+                || {
+                    walked.rows(|place| {
+                        let at = rows.next();
+                        let [lanes, undefined, on] = std::array::from_fn(|i| grids[i].row(at[i], width));
+                        let first = if whole.is_some() { place as usize * width } else { place as usize };
+                        if on.is(0) {
+                        } else if on.all_on() {
+                            match whole.is_some() {
+                                true => into.mark_row(place as usize, undefined),
+                                false => into.mark(first, width, undefined),
+                            }
+                            match lanes {
+                                Row::Each(lanes) => {
+                                    codec::write_elements(view.dtype, into.bytes(), first, lanes)
+                                }
+                                Row::Same(lane) => {
+                                    let raw = codec::raw(view.dtype, lane);
+                                    codec::fill_row(view.dtype, into.bytes(), first, width, raw);
+                                }
+                            }
+                        } else {
+                            for i in (0..width).filter(|&i| on.lane(i) != 0) {
+                                let raw = codec::raw(view.dtype, lanes.lane(i));
+                                into.mark(first + i, 1, Row::Same(undefined.lane(i)));
+                                codec::write_raw(view.dtype, into.bytes(), first + i, raw);
+                            }
                         }
-                    }
-                } else {
-                    for i in (0..width).filter(|&i| on.lane(i) != 0) {
-                        let raw = codec::raw(view.dtype, lanes.lane(i));
-                        into.mark(first + i, 1, Row::Same(undefined.lane(i)));
-                        codec::write_raw(view.dtype, into.bytes(), first + i, raw);
-                    }
-                }
-            });
+                    })
+                },
+            );
             return Ok(());
         }
         let stride = view.last_stride() as usize;
@@ -361,20 +348,6 @@ impl<'r> Memory<'r> {
     }
 }
 
-/// An allocation some of whose rows are lent.
-struct ByRows<'a, 'r>(&'a Allocation<'r>);
-
-impl codec::Source for ByRows<'_, '_> {
-    fn runs(&self, view: &View) -> (usize, usize, usize) {
-        (view.dims.rank() - 1, view.dims.last(), 1)
-    }
-
-    #[inline(always)]
-    fn run<const N: usize>(&self, first: usize, count: usize) -> &[u8] {
-        self.0.row::<N>(first, count)
-    }
-}
-
 /// Stores a value of equal lanes along each row under a mask of such, where the view consists of whole rows.
 fn store_repeated(view: &View, value: &Vector, mask: Option<&Vector>, allocation: &mut Allocation) -> bool {
     let by_rows = |grid: &Grid| grid.dims.last() == 1;
@@ -420,7 +393,7 @@ pub(super) fn put(view: &View, allocation: &mut Allocation, first: usize, raw: u
     }
 }
 
-fn widen_mask(view: &View, mask: u32) -> u32 {
+pub(super) fn widen_mask(view: &View, mask: u32) -> u32 {
     match (view.dtype.is_float(), view.dtype.bits()) {
         (true, _) => u32::from(mask != 0).wrapping_neg(),
         (false, 16) => mask as i16 as i32 as u32,

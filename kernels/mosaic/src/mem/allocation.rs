@@ -15,7 +15,7 @@ use crate::value::{Dims, Row};
 
 use super::codec;
 use super::shadow::{Contents, Element, Shadow};
-use super::view::View;
+use super::view::{InRows, View};
 
 /// Memory of one operand, window, output or scratch buffer.
 #[derive(Debug, Clone)]
@@ -65,6 +65,13 @@ impl Writable<'_> {
     pub(super) fn mark(&mut self, first: usize, count: usize, undefined: Row<'_>) {
         if let Some(shadow) = &mut self.shadow {
             shadow.write(first, count, undefined, &mut self.contents);
+        }
+    }
+
+    /// [`Writable::mark`] of a whole row.
+    pub(super) fn mark_row(&mut self, row: usize, undefined: Row<'_>) {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.write_row(row, undefined, &mut self.contents);
         }
     }
 
@@ -179,39 +186,22 @@ impl<'r> Allocation<'r> {
         }
     }
 
-    /// Writes out the rows of a view that are kept as an element, each row of the view lying in one.
-    pub(super) fn settle_repeated(&mut self, view: &View) {
-        if let (Bytes::Own(bytes), Defined::Own(shadow)) = (&mut self.bytes, &mut self.defined) {
-            let mut contents = Contents { dtype: self.dtype, own: bytes, lender: self.lender };
-            for packed in 0..view.pack {
-                let skip = packed * view.pack_stride as usize;
-                view.rows(|offset| shadow.settle_repeated(offset as usize + skip, &mut contents));
-            }
-        }
-    }
-
-    /// Whether a view's elements may be read by [`Allocation::row`] while rows are lent: there are some, and none of its rows
-    /// reaches from one into the next.
-    pub(super) fn is_read_by_rows(&self, view: &View) -> bool {
+    /// A view by the rows that the shadow keeps, if each of its rows lies in one and elements don't share bytes.
+    pub(super) fn rows_of(&self, view: &View) -> Option<InRows> {
         match &self.defined {
-            Defined::Own(shadow) => {
-                !self.lender.is_empty() && shadow.has_away() && view.is_within_rows(shadow.spare_width())
-            }
-            Defined::Lent(_) => false,
+            Defined::Own(shadow) if self.dtype.bits() >= 8 => view.in_rows(shadow.width()),
+            Defined::Own(_) | Defined::Lent(_) => None,
         }
     }
 
-    /// `count` elements of `N` bytes within a row that isn't kept as one element.
-    #[inline(always)]
-    pub(super) fn row<const N: usize>(&self, first: usize, count: usize) -> &[u8] {
-        let (bytes, first) = match &self.defined {
-            Defined::Own(shadow) => match shadow.lent(first) {
-                Some(at) => (self.lender, at),
-                None => (self.bytes(), first),
-            },
-            Defined::Lent(_) => (self.bytes(), first),
-        };
-        &bytes[N * first..N * (first + count)]
+    /// The shadow, and bytes that mean something in all rows but those that repeat an element; operands have neither.
+    pub(super) fn rows(&mut self) -> Option<(&mut Shadow, Contents<'_>)> {
+        match (&mut self.bytes, &mut self.defined) {
+            (Bytes::Own(own), Defined::Own(shadow)) => {
+                Some((shadow, Contents { dtype: self.dtype, own, lender: self.lender }))
+            }
+            _ => None,
+        }
     }
 
     /// Borrows `count` elements of an operand from `at` on, in place of the rows from `to` on; `false` if that can't be, and
@@ -238,40 +228,14 @@ impl<'r> Allocation<'r> {
         true
     }
 
-    /// What the rows of a view repeat, if it consists of whole rows that are each kept as an element.
-    pub(super) fn repeated_rows(&self, view: &View, mut f: impl FnMut(Element)) -> bool {
-        let Defined::Own(shadow) = &self.defined else { return false };
-        let width = shadow.spare_width();
-        if width == 0 || !view.is_of_rows(width) {
-            return false;
-        }
-        let mut all = true;
-        view.rows(|offset| match shadow.repeated(offset as usize) {
-            Some(element) if all => f(element),
-            _ => all = false,
-        });
-        all
-    }
-
-    /// Whether [`Allocation::repeated_rows`] may have something to say of a view that isn't empty.
-    pub(super) fn may_repeat(&self, view: &View) -> bool {
-        match &self.defined {
-            Defined::Own(shadow) => shadow.has_away() && shadow.repeated(view.offset as usize).is_some(),
-            Defined::Lent(_) => false,
-        }
-    }
-
     /// Lets rows of a view repeat elements: `f` says which, and nothing for a row that stays. `false`, and nothing done,
     /// unless the view consists of whole rows.
     pub(super) fn repeat_rows(&mut self, view: &View, mut f: impl FnMut() -> Option<Element>) -> bool {
         let Defined::Own(shadow) = &mut self.defined else { return false };
-        let width = shadow.spare_width();
-        if width == 0 || !view.is_of_rows(width) {
-            return false;
-        }
-        view.rows(|offset| {
+        let Some(rows) = view.in_rows(shadow.spare_width()).filter(|rows| rows.whole) else { return false };
+        rows.each(|row| {
             if let Some(element) = f() {
-                shadow.repeat(offset as usize, element);
+                shadow.repeat_row(row, element);
             }
         });
         true
@@ -314,6 +278,11 @@ impl<'r> Allocation<'r> {
             Defined::Lent(_) => None,
         };
         Writable { contents: Contents { dtype: self.dtype, own: bytes, lender: self.lender }, shadow }
+    }
+
+    /// Whether a row that doesn't mix is undefined.
+    pub(super) fn is_undefined_row(&self, row: usize) -> bool {
+        matches!(&self.defined, Defined::Own(shadow) if shadow.undefined_row(row))
     }
 
     /// Whether nothing is undefined, as far as that is known without looking.

@@ -215,16 +215,9 @@ pub(crate) fn fill_row(element: DType, bytes: &mut [u8], first: usize, count: us
     }
 }
 
-/// Writes elements of a type of at least a byte one after the other.
-pub(crate) fn write_row(element: DType, bytes: &mut [u8], first: usize, lanes: &[u32]) {
-    simd::widest(
-        #[inline(always)]
-        || write_elements(element, bytes, first, lanes),
-    );
-}
-
+/// Writes elements of a type of at least a byte one after the other; to be called within [`simd::widest`].
 #[inline(always)]
-fn write_elements(element: DType, bytes: &mut [u8], first: usize, lanes: &[u32]) {
+pub(crate) fn write_elements(element: DType, bytes: &mut [u8], first: usize, lanes: &[u32]) {
     match element {
         DType::F32 | DType::I32 => {
             let target = &mut bytes[4 * first..4 * (first + lanes.len())];

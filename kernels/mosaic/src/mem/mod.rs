@@ -7,6 +7,7 @@ mod access;
 mod allocation;
 mod codec;
 mod dma;
+mod rows;
 mod shadow;
 mod view;
 

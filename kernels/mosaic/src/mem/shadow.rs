@@ -15,6 +15,7 @@ use countersign_dtype::DType;
 use crate::value::Row;
 
 use super::codec;
+use super::view::InRows;
 
 /// What a row repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,16 @@ enum State {
     Same(Element),
     /// The lender's elements from `at` on, not copied.
     Lent { at: u32, undefined: bool },
+}
+
+/// What holds of at least one of some rows, or of all of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    pub(super) mixed: bool,
+    pub(super) repeat: bool,
+    pub(super) all_repeat: bool,
+    /// Of rows that don't mix.
+    pub(super) undefined: bool,
 }
 
 /// The bytes of an allocation, and of the operand that it borrows from.
@@ -131,9 +142,58 @@ impl Shadow {
         }
     }
 
-    /// Keeps the row that begins with an element as one that repeats `element`.
-    pub(super) fn repeat(&mut self, at: usize, element: Element) {
-        self.put(at / self.width, State::Same(element));
+    /// What the rows of a view are, taken together.
+    pub(super) fn seen(&self, rows: &InRows) -> Seen {
+        let mut seen = Seen { all_repeat: true, ..Seen::default() };
+        rows.each(|row| {
+            seen.all_repeat &= matches!(self.states[row], State::Same(_));
+            match self.states[row] {
+                State::Mixed => seen.mixed = true,
+                State::Uniform { undefined } | State::Lent { undefined, .. } => seen.undefined |= undefined,
+                State::Same(element) => {
+                    seen.repeat = true;
+                    seen.undefined |= element.undefined;
+                }
+            }
+        });
+        seen
+    }
+
+    /// What a row repeats, if it is kept so.
+    pub(super) fn repeated_row(&self, row: usize) -> Option<Element> {
+        match self.states[row] {
+            State::Same(element) => Some(element),
+            State::Mixed | State::Uniform { .. } | State::Lent { .. } => None,
+        }
+    }
+
+    /// The first of the lender's elements that stand for a row, if it is lent.
+    #[inline(always)]
+    pub(super) fn lent_row(&self, row: usize) -> Option<usize> {
+        match self.states[row] {
+            State::Lent { at, .. } => Some(at as usize),
+            State::Mixed | State::Uniform { .. } | State::Same(_) => None,
+        }
+    }
+
+    /// Whether a row that doesn't mix is undefined.
+    pub(super) fn undefined_row(&self, row: usize) -> bool {
+        match self.states[row] {
+            State::Mixed => false,
+            State::Uniform { undefined }
+            | State::Same(Element { undefined, .. })
+            | State::Lent { undefined, .. } => undefined,
+        }
+    }
+
+    /// Elements in a row.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Keeps a row as one that repeats `element`.
+    pub(super) fn repeat_row(&mut self, row: usize, element: Element) {
+        self.put(row, State::Same(element));
     }
 
     /// Lets the row that begins with an element be the lender's from `from` on.
@@ -162,10 +222,8 @@ impl Shadow {
         }
     }
 
-    /// Writes out an element's row unless it is lent.
-    #[inline(always)]
-    pub(super) fn settle_repeated(&mut self, at: usize, contents: &mut Contents<'_>) {
-        let row = at / self.width;
+    /// Writes out a row unless it is lent.
+    pub(super) fn settle_repeated(&mut self, row: usize, contents: &mut Contents<'_>) {
         if matches!(self.states[row], State::Same(_)) {
             self.settle_row(row, contents);
         }
@@ -294,6 +352,11 @@ impl Shadow {
         }
     }
 
+    /// [`Shadow::write`] of a whole row.
+    pub(super) fn write_row(&mut self, row: usize, undefined: Row<'_>, contents: &mut Contents<'_>) {
+        self.write_part(row, row * self.width..(row + 1) * self.width, undefined, contents);
+    }
+
     fn write_part(&mut self, row: usize, part: Range<usize>, masks: Row<'_>, contents: &mut Contents<'_>) {
         let masks = match masks {
             Row::Each(masks) if masks.iter().fold(0, |seen, &mask| seen | mask) == 0 => Row::Same(0),
@@ -387,7 +450,7 @@ mod tests {
                 match drawn(&mut state, 5) {
                     0 => {
                         let (raw, undefined) = (step, drawn(&mut state, 2) == 0);
-                        shadow.repeat(row, Element { raw, undefined });
+                        shadow.repeat_row(row / WIDTH, Element { raw, undefined });
                         plain.bytes[row..row + WIDTH].fill(raw as u8);
                         plain.undefined[row..row + WIDTH].fill(undefined);
                     }

@@ -34,6 +34,28 @@ pub(crate) struct View {
     pub(crate) complaint: Option<Box<Complaint>>,
 }
 
+/// A view by rows of its allocation.
+#[derive(Debug)]
+pub(crate) struct InRows {
+    /// Its offset and strides count rows.
+    pub(super) view: View,
+    /// Where in its row each row of the view begins.
+    pub(super) column: usize,
+    /// Whether the view consists of whole rows.
+    pub(super) whole: bool,
+}
+
+impl InRows {
+    /// Calls `f` with each row of the allocation that the view touches.
+    #[inline(always)]
+    pub(super) fn each(&self, mut f: impl FnMut(usize)) {
+        for packed in 0..self.view.pack {
+            let skip = packed * self.view.pack_stride as usize;
+            self.view.rows(|row| f(row as usize + skip));
+        }
+    }
+}
+
 impl View {
     /// A whole allocation, row-major.
     pub(crate) fn whole(allocation: AllocationId, dtype: DType, dims: Dims) -> View {
@@ -156,11 +178,16 @@ impl View {
         if self.dims.len() == 0 {
             return;
         }
+        // The innermost dimension that has more than one place is a loop of its own, which does nothing but count.
+        let inner = (0..outer).rev().find(|&dim| self.dims.get(dim) != 1).unwrap_or(0);
+        let count = if outer == 0 { 1 } else { self.dims.get(inner) };
         let mut index = [0usize; MAX_RANK];
         let (mut offset, mut second) = (self.offset, other.offset);
         loop {
-            f(offset, second);
-            let mut dim = outer;
+            for place in 0..count as i64 {
+                f(offset + place * self.strides[inner], second + place * other.strides[inner]);
+            }
+            let mut dim = inner;
             loop {
                 if dim == 0 {
                     return;
@@ -179,28 +206,28 @@ impl View {
         }
     }
 
-    /// Whether the view consists of whole rows of an allocation whose rows have `width` elements.
-    pub(super) fn is_of_rows(&self, width: usize) -> bool {
-        let outer = self.dims.rank().saturating_sub(1);
-        let aligned = |place: i64| place % width as i64 == 0;
-        let strides = (0..outer).all(|dim| self.dims.get(dim) == 1 || aligned(self.strides[dim]));
-        self.pack == 1
-            && self.dims.last() == width
-            && self.last_stride() == 1
-            && strides
-            && aligned(self.offset)
-    }
-
-    /// Whether each row of the view lies within a row of an allocation whose rows have `width` elements.
-    pub(super) fn is_within_rows(&self, width: usize) -> bool {
-        let outer = self.dims.rank().saturating_sub(1);
-        let aligned = |place: i64| place % width as i64 == 0;
-        width != 0
-            && self.dims.rank() != 0
-            && self.last_stride() == 1
-            && self.offset as usize % width + self.dims.last() <= width
-            && (0..outer).all(|dim| self.dims.get(dim) == 1 || aligned(self.strides[dim]))
-            && (self.pack == 1 || aligned(self.pack_stride))
+    /// The same places counted in rows of `width` elements, as an allocation keeps them; `None` unless each row of the view
+    /// lies within one of those. Dividing once a dimension, here, is what makes walking rows cheap.
+    pub(super) fn in_rows(&self, width: usize) -> Option<InRows> {
+        let outer = self.dims.rank().checked_sub(1)?;
+        let (width, last) = (width as i64, self.dims.last() as i64);
+        if width == 0 || self.last_stride() != 1 {
+            return None;
+        }
+        let column = self.offset % width;
+        let mut view = View { offset: self.offset / width, complaint: None, ..*self };
+        let mut aligned = column + last <= width;
+        let mut divide = |place: &mut i64| {
+            aligned &= *place % width == 0;
+            *place /= width;
+        };
+        for dim in (0..outer).filter(|&dim| self.dims.get(dim) != 1) {
+            divide(&mut view.strides[dim]);
+        }
+        if self.pack != 1 {
+            divide(&mut view.pack_stride);
+        }
+        aligned.then_some(InRows { view, column: column as usize, whole: last == width && self.pack == 1 })
     }
 
     /// Stride of the last dimension; 1 for rank 0.

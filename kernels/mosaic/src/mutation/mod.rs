@@ -1,20 +1,24 @@
 //! Mutants: the same kernel with one small fault, to see who notices.
 //!
 //! A mutant is one op changed by one operator: a predicate shifted, a constant one larger, a wait left out. Ops are numbered in
-//! the order of [`Module::walk`]. What changes nothing (the optimiser makes the same program of both) is told apart by
-//! [`Program::does_the_same`](crate::Program::does_the_same).
+//! the order of [`Module::walk`]. What changes nothing (the optimiser makes the same program of both, perhaps after
+//! [`simplified`]) is told apart by [`Program::does_the_same`](crate::Program::does_the_same).
 //!
 //! Invariant: the mutants of a module, and their order, are a function of the module. Each is a module whose types agree, so that
 //! it lowers.
 
 mod edit;
 mod operator;
+mod simplify;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ir::{Frame, Module, Op, ValueId};
+use countersign_dtype::DType;
+
+use crate::ir::{Attribute, Frame, Module, Op, Type, ValueId};
 
 pub use operator::Operator;
+pub use simplify::simplified;
 
 /// One op of a module changed in one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,6 +88,20 @@ impl Mutation {
             number += 1;
         });
         target
+    }
+
+    /// The number of the constant that it changes, as text: `-inf`, `0`.
+    pub fn constant(self, module: &Module) -> Option<String> {
+        match operator::number(self.target(module)?)? {
+            Attribute::Int(value, _) => Some(value.to_string()),
+            Attribute::Float { bits, ty: Type::Scalar(DType::F32) } => {
+                Some(f32::from_bits(*bits as u32).to_string())
+            }
+            Attribute::Float { bits, ty: Type::Scalar(DType::Bf16) } => {
+                Some(f32::from_bits((*bits as u32) << 16).to_string())
+            }
+            _ => None,
+        }
     }
 
     /// Where in the kernel's source the op comes from, innermost frame first.

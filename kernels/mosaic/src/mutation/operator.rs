@@ -269,7 +269,7 @@ fn pair(pairs: &[(i64, i64)], predicate: i64) -> Option<i64> {
 }
 
 /// The one number of a constant that is a scalar or a splat.
-fn number(op: &Op) -> Option<&Attribute> {
+pub(super) fn number(op: &Op) -> Option<&Attribute> {
     match op.attribute("value").filter(|_| op.name == "arith.constant")? {
         Attribute::Splat(element, _) => Some(element),
         scalar => Some(scalar),
@@ -362,7 +362,7 @@ fn stepped(op: &Op, values: u32, operand: usize, step: i64) -> Edit {
 }
 
 /// Which operands are indices: the first, and how many.
-fn index_operands(op: &Op) -> (usize, usize) {
+pub(super) fn index_operands(op: &Op) -> (usize, usize) {
     let segment = |at: usize| {
         let sizes = op.attribute("operandSegmentSizes").and_then(Attribute::as_ints);
         sizes.and_then(|sizes| sizes.get(at)).map_or(0, |&size| size.max(0) as usize)
