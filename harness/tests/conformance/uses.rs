@@ -73,7 +73,7 @@ fn dtype(op: &Op) -> String {
     let operand = |index: usize| op.operand_types.get(index).map_or("", element);
     let result = || op.result_types.first().map_or("", element);
     match op.name.as_str() {
-        "scf.if" | "scf.while" | "tpu.trace_start" | "tpu.trace_stop" => String::new(),
+        "scf.for" | "scf.if" | "scf.while" | "tpu.trace_start" | "tpu.trace_stop" => String::new(),
         "arith.constant" | "arith.select" | "tpu.iota" => result().to_owned(),
         "vector.multi_reduction" => {
             let kind = match op.attribute("kind") {

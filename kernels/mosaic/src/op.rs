@@ -65,6 +65,7 @@ pub(crate) enum Special {
     WaitDma2,
     If,
     While,
+    For,
     Nop,
 }
 
@@ -110,6 +111,7 @@ pub(crate) const TABLE: &[Entry] = &[
     ("math.tanh", &[], FloatUnary(Unary::Tanh)),
     ("memref.load", &[], S(Special::MemRefLoad)),
     ("memref.store", &[], S(Special::MemRefStore)),
+    ("scf.for", &[], S(Special::For)),
     ("scf.if", &[], S(Special::If)),
     ("scf.while", &[], S(Special::While)),
     ("tpu.bitcast", &[], Convert(Conversion::Bitcast)),

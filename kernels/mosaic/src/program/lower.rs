@@ -8,10 +8,11 @@ use crate::ir::{Attribute, ElementType, Module, Op, Region, Type, ValueId};
 use crate::op::{self, Conversion, Lowering, Special};
 use crate::value::{Dims, MAX_RANK};
 
-use super::inst::{Block, Inst, Kind, Matmul, SharedVector, Slot};
+use super::counted::{self, counted};
+use super::inst::{Block, Inst, Kind, SharedVector, Slot};
 use super::read::{
-    Lowered, data_memref, element, ints, memref, memref_dims, operand, result_dims, result_element, segments,
-    shape, slots, squeezed, window,
+    Lowered, data_memref, element, ints, matmul, memref, memref_dims, operand, result_dims, result_element,
+    segments, shape, slots, squeezed, window,
 };
 use super::scope::{Scope, is_terminator, regions};
 use super::window::{Parameter, Transform, Window};
@@ -58,6 +59,7 @@ impl Program {
             scope: Scope::new(module.values),
             sites: Vec::new(),
             points: Vec::new(),
+            implied: (0, 0),
             unsupported: Vec::new(),
         };
         let kernel = module
@@ -92,6 +94,8 @@ struct Context<'m> {
     scope: Scope<'m>,
     sites: Vec<Site>,
     points: Vec<CoveragePoint>,
+    /// Slots and instructions that counted loops have besides the module's.
+    implied: (Slot, usize),
     unsupported: Vec<Unsupported>,
 }
 
@@ -182,7 +186,7 @@ impl<'m> Context<'m> {
             }
         }
         let mut body = self.block(region).0;
-        let slots = self.module.values as usize + 1;
+        let slots = self.module.values as usize + 1 + self.implied.0 as usize;
         lifetime::finish(&mut body, slots);
         let mut positions: Vec<Slot> = grid_slots;
         let grid_slots = positions.clone();
@@ -203,7 +207,7 @@ impl<'m> Context<'m> {
             }
         };
         let name = function.attribute("sym_name").and_then(Attribute::as_str).unwrap_or("kernel").to_owned();
-        let ops = self.sites.len();
+        let ops = self.sites.len() + self.implied.1;
         let mut reached = Vec::new();
         reach(&body, &Reach::Always, &mut reached);
         Some(Program {
@@ -588,6 +592,17 @@ impl<'m> Context<'m> {
                 let flag = flag.ok_or("no condition")?;
                 Ok(Kind::While { inits, before, flag, after, outs, point })
             }
+            Special::For => {
+                let point = self.points(site, (0..4).map(CoverageKind::Trips));
+                let body = op.regions.first().map(|region| self.block(region).0).unwrap_or_default();
+                let (first, implied) = (self.module.values + 1, &mut self.implied);
+                implied.1 += counted::IMPLIED;
+                let fresh = || {
+                    implied.0 += 1;
+                    first + implied.0 - 1
+                };
+                counted(op, body, site, point, fresh).ok_or_else(|| "no counter".to_owned())
+            }
         }
     }
 }
@@ -636,60 +651,4 @@ fn lane(value: &Attribute, dtype: DType) -> Lowered<u32> {
         }
         other => Err(format!("constant {other:?}")),
     }
-}
-
-fn matmul(op: &Op) -> Lowered<Matmul> {
-    let numbers = match op.attribute("dimension_numbers") {
-        Some(Attribute::Opaque(text)) => text.chars().filter(|c| !c.is_whitespace()).collect::<String>(),
-        _ => return Err("no dimension numbers".into()),
-    };
-    let inner = numbers.strip_prefix("tpu.dot_dimension_numbers<").and_then(|rest| rest.strip_suffix('>'));
-    let (lhs_contracts, rhs_contracts) = match inner {
-        Some("[1],[0],[0],[1],[0,0,1,1],[],[]") => (1, 0),
-        Some("[1],[1],[0],[0],[0,0,1,0],[],[]") => (1, 1),
-        Some("[0],[0],[1],[1],[0,1,1,1],[],[]") => (0, 0),
-        _ => return Err(format!("dimension numbers {numbers}")),
-    };
-    for name in ["transpose_lhs", "transpose_rhs"] {
-        if op.attribute(name).and_then(Attribute::as_bool) == Some(true) {
-            return Err(name.into());
-        }
-    }
-    let exact = match op.attribute("precision") {
-        None => false,
-        Some(Attribute::Opaque(text)) if text == "tpu.contract_precision<fp32>" => true,
-        Some(other) => return Err(format!("precision {other:?}")),
-    };
-    let [lhs, rhs, accumulator] = op.operands.as_slice() else { return Err("not three operands".into()) };
-    let integers = |dtype: DType| matches!(dtype, DType::I16 | DType::I8 | DType::I4);
-    let (lhs_type, rhs_type) = (element(&op.operand_types[0])?, element(&op.operand_types[1])?);
-    let mixed = |dtype: DType, other: DType| dtype.is_float() || integers(dtype) && other.is_float();
-    if !mixed(lhs_type, rhs_type) || !mixed(rhs_type, lhs_type) {
-        return Err(format!("product of {} and {}", lhs_type.name(), rhs_type.name()));
-    }
-    let (lhs_dims, rhs_dims, to) =
-        (shape(&op.operand_types[0])?, shape(&op.operand_types[1])?, result_dims(op)?);
-    let fits = lhs_dims.rank() == 2
-        && rhs_dims.rank() == 2
-        && lhs_dims.get(lhs_contracts) == rhs_dims.get(rhs_contracts)
-        && to == Dims::new(&[lhs_dims.get(1 - lhs_contracts), rhs_dims.get(1 - rhs_contracts)]).unwrap_or(to);
-    if !fits {
-        return Err("shapes that don't fit".into());
-    }
-    if result_element(op)? != DType::F32 {
-        return Err("accumulator of a type other than f32".into());
-    }
-    Ok(Matmul {
-        lhs: lhs.0,
-        rhs: rhs.0,
-        accumulator: accumulator.0,
-        lhs_dims,
-        rhs_dims,
-        lhs_contracts,
-        rhs_contracts,
-        lhs_integers: integers(lhs_type),
-        rhs_integers: integers(rhs_type),
-        exact,
-        to,
-    })
 }

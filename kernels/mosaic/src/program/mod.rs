@@ -4,6 +4,7 @@
 //! A program is immutable and shared between threads.
 
 mod corrupt;
+mod counted;
 mod coverage;
 mod footprint;
 mod inst;

@@ -7,7 +7,7 @@ use countersign_dtype::DType;
 use crate::ir::{Attribute, ElementType, MemRefType, MemorySpace, Op, Type};
 use crate::value::Dims;
 
-use super::inst::Slot;
+use super::inst::{Matmul, Slot};
 use super::static_dims;
 
 /// What reading answers: `Err` says what is unsupported.
@@ -123,4 +123,61 @@ pub(super) fn squeezed(from: &Dims, to: &Dims) -> Option<Vec<usize>> {
         }
     }
     (kept.len() == to.rank()).then_some(kept)
+}
+
+/// A matrix product, with the layouts that we know.
+pub(super) fn matmul(op: &Op) -> Lowered<Matmul> {
+    let numbers = match op.attribute("dimension_numbers") {
+        Some(Attribute::Opaque(text)) => text.chars().filter(|c| !c.is_whitespace()).collect::<String>(),
+        _ => return Err("no dimension numbers".into()),
+    };
+    let inner = numbers.strip_prefix("tpu.dot_dimension_numbers<").and_then(|rest| rest.strip_suffix('>'));
+    let (lhs_contracts, rhs_contracts) = match inner {
+        Some("[1],[0],[0],[1],[0,0,1,1],[],[]") => (1, 0),
+        Some("[1],[1],[0],[0],[0,0,1,0],[],[]") => (1, 1),
+        Some("[0],[0],[1],[1],[0,1,1,1],[],[]") => (0, 0),
+        _ => return Err(format!("dimension numbers {numbers}")),
+    };
+    for name in ["transpose_lhs", "transpose_rhs"] {
+        if op.attribute(name).and_then(Attribute::as_bool) == Some(true) {
+            return Err(name.into());
+        }
+    }
+    let exact = match op.attribute("precision") {
+        None => false,
+        Some(Attribute::Opaque(text)) if text == "tpu.contract_precision<fp32>" => true,
+        Some(other) => return Err(format!("precision {other:?}")),
+    };
+    let [lhs, rhs, accumulator] = op.operands.as_slice() else { return Err("not three operands".into()) };
+    let integers = |dtype: DType| matches!(dtype, DType::I16 | DType::I8 | DType::I4);
+    let (lhs_type, rhs_type) = (element(&op.operand_types[0])?, element(&op.operand_types[1])?);
+    let mixed = |dtype: DType, other: DType| dtype.is_float() || integers(dtype) && other.is_float();
+    if !mixed(lhs_type, rhs_type) || !mixed(rhs_type, lhs_type) {
+        return Err(format!("product of {} and {}", lhs_type.name(), rhs_type.name()));
+    }
+    let (lhs_dims, rhs_dims, to) =
+        (shape(&op.operand_types[0])?, shape(&op.operand_types[1])?, result_dims(op)?);
+    let fits = lhs_dims.rank() == 2
+        && rhs_dims.rank() == 2
+        && lhs_dims.get(lhs_contracts) == rhs_dims.get(rhs_contracts)
+        && to == Dims::new(&[lhs_dims.get(1 - lhs_contracts), rhs_dims.get(1 - rhs_contracts)]).unwrap_or(to);
+    if !fits {
+        return Err("shapes that don't fit".into());
+    }
+    if result_element(op)? != DType::F32 {
+        return Err("accumulator of a type other than f32".into());
+    }
+    Ok(Matmul {
+        lhs: lhs.0,
+        rhs: rhs.0,
+        accumulator: accumulator.0,
+        lhs_dims,
+        rhs_dims,
+        lhs_contracts,
+        rhs_contracts,
+        lhs_integers: integers(lhs_type),
+        rhs_integers: integers(rhs_type),
+        exact,
+        to,
+    })
 }

@@ -79,7 +79,7 @@ pub(super) fn is_terminator(op: &Op) -> bool {
     matches!(op.name.as_str(), "scf.yield" | "scf.condition" | "func.return")
 }
 
-/// Regions of an `scf.if` or `scf.while` fit its operands and results; other ops have none.
+/// Regions of an `scf.if`, `scf.while` or `scf.for` fit its operands and results; other ops have none.
 pub(super) fn regions(op: &Op) -> Lowered<()> {
     match op.name.as_str() {
         "scf.if" => op.regions.iter().try_for_each(|region| {
@@ -93,9 +93,23 @@ pub(super) fn regions(op: &Op) -> Lowered<()> {
             arguments(after, &op.result_types)?;
             ends(after, "scf.yield", &[], &op.operand_types)
         }
+        "scf.for" => {
+            let ([body], Some((counter, carried))) = (op.regions.as_slice(), counted(op)) else {
+                return Ok(());
+            };
+            let wanted: Vec<Type> = std::iter::once(counter).chain(carried).cloned().collect();
+            arguments(body, &wanted)?;
+            ends(body, "scf.yield", &[], &op.result_types)
+        }
         _ if op.regions.is_empty() => Ok(()),
         _ => Err("a region".into()),
     }
+}
+
+/// The types of a counted loop's counter and of what it carries, from its operands.
+fn counted(op: &Op) -> Option<(&Type, &[Type])> {
+    let [low, _, _, carried @ ..] = op.operand_types.as_slice() else { return None };
+    Some((low, carried))
 }
 
 fn arguments(region: &Region, wanted: &[Type]) -> Lowered<()> {

@@ -190,6 +190,20 @@ fn special_op(op: &Op, special: Special) -> Lowered<()> {
             }
         }
         Special::While => exactly("region", op.regions.len(), 2),
+        Special::For => {
+            at_least(op, 3)?;
+            exactly("region", op.regions.len(), 1)?;
+            exactly("result", results.len(), operands.len() - 3)?;
+            if !matches!(operands[0], Type::Index | Type::Scalar(DType::I32)) {
+                return Err(format!("a counter of type {}", operands[0]));
+            }
+            agree(&operands[0], &operands[1], "the bounds")?;
+            agree(&operands[0], &operands[2], "the bounds and the step")?;
+            operands[3..]
+                .iter()
+                .zip(results)
+                .try_for_each(|(a, b)| agree(a, b, "what is carried and the result"))
+        }
     }
 }
 

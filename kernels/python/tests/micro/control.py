@@ -111,12 +111,20 @@ def loops() -> Micro:
 
 
 def counted_loop() -> Micro:
-    """`fori_loop` becomes an op of its own."""
+    """`fori_loop` becomes an op of its own: over constants, from a bound to another that are known only then, and nested."""
 
-    def body(x: Any, o: Any) -> None:
+    def body(n: Any, x: Any, o: Any, total: Any) -> None:
         o[...] = lax.fori_loop(0, 4, lambda _, value: value * 0.5 + 1.0, x[...])
 
-    return Micro("counted-loop", body, [Operand("f32", (8, 128), plain("f32"))], [("f32", (8, 128))], unsupported="scf.for")
+        def add(i: Any, sum_: Any) -> Any:
+            return lax.fori_loop(0, i, lambda j, inner: inner + 10 * i + j, sum_)
+
+        total[0] = lax.fori_loop(n[0], n[1], add, n[0])
+
+    operands = [Operand("i32", (2,), between(0, 5)), Operand("f32", (8, 128), plain("f32"))]
+    return Micro(
+        "counted-loop", body, operands, [("f32", (8, 128)), ("i32", (1,))], {"in_specs": [SMEM, VMEM], "out_specs": [VMEM, SMEM]}
+    )
 
 
 def named() -> Micro:
