@@ -95,8 +95,9 @@ impl<'s> Probe<'s> {
         if rules.is_empty() {
             rules.push(None);
         }
-        let shapes = rules.into_iter().map(|rule| (rule, answer.0, answer.1));
-        let fresh = shapes.fold(false, |fresh, shape| self.shapes.insert(shape) || fresh);
+        let before = self.shapes.len();
+        self.shapes.extend(rules.into_iter().map(|rule| (rule, answer.0, answer.1)));
+        let fresh = self.shapes.len() > before;
         if fresh {
             self.parents.push(case.clone());
         }

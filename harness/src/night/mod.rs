@@ -8,4 +8,4 @@ mod store;
 
 pub use history::{Earlier, History, RunRecord, TargetRecord};
 pub use message::{Message, Progress, Target};
-pub use store::{Store, name_of};
+pub use store::{Named, Store, name_of};

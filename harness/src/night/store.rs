@@ -15,6 +15,9 @@ use crate::case::Case;
 /// How the files end.
 const ENDING: &str = ".case";
 
+/// A case with its file's name.
+pub type Named = (String, Case);
+
 /// A folder of cases.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -77,7 +80,7 @@ impl Store {
     ///
     /// # Errors
     /// A file can't be read.
-    pub fn cases(&self) -> io::Result<(Vec<(String, Case)>, Vec<String>)> {
+    pub fn cases(&self) -> io::Result<(Vec<Named>, Vec<String>)> {
         let (mut cases, mut unreadable) = (Vec::new(), Vec::new());
         for name in self.names()? {
             let bytes = fs::read(self.folder.join(&name))?;

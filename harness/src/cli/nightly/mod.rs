@@ -294,7 +294,7 @@ impl Pending {
             .cause
             .strip_prefix("shows ")
             .and_then(|text| text.split_once(": "))
-            .map_or(Err("its cause names no signature"), Ok)?;
+            .ok_or("its cause names no signature")?;
         let minimised = origin.from.split_once(Pending::MINIMISED).map(|(_, how)| how.to_owned());
         Ok(Pending {
             kernel: file.case.kernel.clone(),
