@@ -23,6 +23,7 @@ pub mod loaded;
 pub mod metamorphic;
 pub mod minimise;
 pub mod mutants;
+pub mod night;
 pub mod options;
 pub mod ordered;
 pub mod orders;

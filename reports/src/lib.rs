@@ -10,6 +10,7 @@ mod html;
 mod junit;
 mod markdown;
 mod model;
+mod night;
 mod read;
 mod sarif;
 
@@ -34,6 +35,9 @@ pub use model::{
     InternalError, KernelReport, LineCoverage, MinimisedReport, OptionAxis, Place, R_BINS, R_UNIT,
     RDistribution, Report, SCHEMA_VERSION, SizeReport, SourceText, StackFrame, Summary, Tally, Timing,
     ValidatorWords, VariantReport,
+};
+pub use night::{
+    NIGHT_VERSION, Night, NightFinding, NightTarget, Trend, night_to_html, night_to_json, night_to_markdown,
 };
 pub use read::{ReadError, from_json};
 pub use sarif::to_sarif;

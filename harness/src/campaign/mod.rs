@@ -7,6 +7,7 @@
 mod events;
 mod progress;
 mod report;
+mod shard;
 mod totals;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ pub use countersign_kernels::env::write_whole;
 pub use events::{EventLog, FINDINGS_FOLDER, ORIGINALS_FOLDER, file_name};
 pub use progress::Progress;
 pub use report::{Confirmed, described, exit_code, finish, status, tool};
+pub use shard::{SHARD_VERSION, Seen, Shard, ShardFile, merge};
 pub use totals::{Found, Totals};
 
 use crate::generate::{Generated, generate};
@@ -85,6 +87,17 @@ pub fn run(
     go_on: &(dyn Fn() -> bool + Sync),
     observer: &mut dyn Observer,
 ) -> Totals {
+    run_shard(subject, plan, Shard::WHOLE, go_on, observer)
+}
+
+/// [`run`], of a shard's cases only. [`merge`] makes the whole of all shards.
+pub fn run_shard(
+    subject: &dyn Subject,
+    plan: &Plan<'_>,
+    shard: Shard,
+    go_on: &(dyn Fn() -> bool + Sync),
+    observer: &mut dyn Observer,
+) -> Totals {
     let mut totals = Totals::new(subject.variants(), plan.only);
     let next = AtomicU64::new(0);
     let jobs = plan.jobs.max(1);
@@ -93,7 +106,7 @@ pub fn run(
         for _ in 0..jobs {
             let sender = sender.clone();
             let next = &next;
-            scope.spawn(move || work(subject, plan, go_on, next, &sender));
+            scope.spawn(move || work(subject, plan, shard, go_on, next, &sender));
         }
         drop(sender);
         let mut early: BTreeMap<u64, Box<Record>> = BTreeMap::new();
@@ -102,7 +115,7 @@ pub fn run(
                 Message::Coverage { variant, bits } => totals.cover(variant, &bits),
                 Message::Case(record) => {
                     early.insert(record.index, record);
-                    while let Some(record) = early.remove(&totals.cases) {
+                    while let Some(record) = early.remove(&shard.case(totals.cases)) {
                         let panicked = record.outcome.is_err();
                         let fresh = totals.add(*record);
                         observer.case(&totals, &fresh);
@@ -120,6 +133,7 @@ pub fn run(
 fn work(
     subject: &dyn Subject,
     plan: &Plan<'_>,
+    shard: Shard,
     go_on: &(dyn Fn() -> bool + Sync),
     next: &AtomicU64,
     sender: &SyncSender<Message>,
@@ -128,7 +142,7 @@ fn work(
     let mut done = 0;
     // Asked before the index is taken, so that no index is taken and then left out.
     while go_on() {
-        let index = next.fetch_add(1, Ordering::Relaxed);
+        let index = shard.case(next.fetch_add(1, Ordering::Relaxed));
         if plan.cases.is_some_and(|cases| index >= cases) {
             break;
         }

@@ -9,6 +9,7 @@ use countersign_kernels::Variant;
 use countersign_kernels::checks::Verdict;
 use countersign_kernels::contract::{Keeping, Rule};
 use countersign_reports::{Hits, InternalError, Place, R_BINS, RDistribution, Tally};
+use serde::{Deserialize, Serialize};
 
 use crate::compare::Deviation;
 use crate::generate::{BoundaryClass, Slip, Tags};
@@ -94,10 +95,10 @@ impl Outcome {
     }
 }
 
-/// The sums.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// The sums. Their serial form leaves the findings out: a shard names them apart ([`super::Seen`]).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Totals {
-    /// Cases added; also the next index.
+    /// Cases added.
     pub cases: u64,
     /// Batches that keep every rule.
     pub kept: u64,
@@ -122,12 +123,15 @@ pub struct Totals {
     /// Per slip.
     pub slips: BTreeMap<String, Tally>,
     /// In the order of their first case.
+    #[serde(skip)]
     pub findings: Vec<Found>,
     /// Faults of ours.
     pub internal_errors: Vec<InternalError>,
     /// Per variant: a bit per coverage point.
     pub coverage: Vec<Vec<u64>>,
+    #[serde(skip)]
     variants: Vec<(String, String)>,
+    #[serde(skip)]
     position: BTreeMap<(Signature, Option<usize>), usize>,
 }
 
@@ -192,7 +196,6 @@ impl Totals {
 
     /// Adds the next case; the positions of findings that it is the first to show.
     pub(super) fn add(&mut self, record: Record) -> Vec<usize> {
-        debug_assert_eq!(record.index, self.cases);
         self.cases += 1;
         if let Some(tags) = &record.tags {
             self.count_tags(tags);
@@ -231,27 +234,106 @@ impl Totals {
         let mut fresh = Vec::new();
         for (finding, known) in outcome.findings {
             let key = (finding.signature.clone(), known);
-            let position = *self.position.entry(key).or_insert_with(|| {
-                fresh.push(self.findings.len());
-                let is_twin = |other: &&Found| {
-                    other.finding.signature == finding.signature && other.known.is_some() == known.is_some()
-                };
-                let twins = self.findings.iter().filter(is_twin).count();
-                self.findings.push(Found {
-                    finding,
-                    known,
-                    twins,
-                    count: 0,
-                    index: record.index,
-                    variant: outcome.variant,
-                    static_verdict: outcome.static_verdict.clone(),
-                    dynamic_verdict: outcome.dynamic_verdict.clone(),
-                });
-                self.findings.len() - 1
-            });
+            let position = match self.position.get(&key) {
+                Some(&position) => position,
+                None => {
+                    let position = self.file(Found {
+                        finding,
+                        known,
+                        twins: 0,
+                        count: 0,
+                        index: record.index,
+                        variant: outcome.variant,
+                        static_verdict: outcome.static_verdict.clone(),
+                        dynamic_verdict: outcome.dynamic_verdict.clone(),
+                    });
+                    fresh.push(position);
+                    position
+                }
+            };
             self.findings[position].count += 1;
         }
         fresh
+    }
+
+    /// Files a finding that isn't among those filed so far; its position.
+    fn file(&mut self, found: Found) -> usize {
+        let is_twin = |other: &&Found| {
+            other.finding.signature == found.finding.signature
+                && other.known.is_some() == found.known.is_some()
+        };
+        let twins = self.findings.iter().filter(is_twin).count();
+        let position = self.findings.len();
+        self.position.insert((found.finding.signature.clone(), found.known), position);
+        self.findings.push(Found { twins, ..found });
+        position
+    }
+
+    /// Adds the findings of `record`, which showed them first, that `wanted` counts.
+    pub(super) fn restore(
+        &mut self,
+        record: Record,
+        wanted: &dyn Fn(&Signature, Option<usize>) -> Option<u64>,
+    ) -> Result<(), String> {
+        let Outcome { variant, static_verdict, dynamic_verdict, findings, .. } = record.outcome?;
+        for (finding, known) in findings {
+            let Some(count) = wanted(&finding.signature, known) else { continue };
+            if self.position.contains_key(&(finding.signature.clone(), known)) {
+                continue;
+            }
+            self.file(Found {
+                finding,
+                known,
+                twins: 0,
+                count,
+                index: record.index,
+                variant,
+                static_verdict: static_verdict.clone(),
+                dynamic_verdict: dynamic_verdict.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Joins in the sums of other cases of the same campaign; findings stay as they are.
+    pub(super) fn absorb(&mut self, other: &Totals) {
+        let earlier = |mine: &Option<(f64, Place)>, (r, place): &(f64, Place)| {
+            mine.as_ref().is_none_or(|(largest, at)| r > largest || (r == largest && place.case < at.case))
+        };
+        self.cases += other.cases;
+        self.kept += other.kept;
+        self.disputed += other.disputed;
+        self.broken += other.broken;
+        self.unsupported += other.unsupported;
+        self.kept_rows += other.kept_rows;
+        self.kept_rows_compared += other.kept_rows_compared;
+        if let Some(largest) =
+            other.largest_right.as_ref().filter(|largest| earlier(&self.largest_right, largest))
+        {
+            self.largest_right = Some(largest.clone());
+        }
+        for (dtypes, theirs) in &other.r {
+            let mine = self.r.entry(dtypes.clone()).or_default();
+            mine.rows.resize(theirs.rows.len(), 0);
+            mine.rows.iter_mut().zip(&theirs.rows).for_each(|(mine, theirs)| *mine += theirs);
+            let largest = theirs.largest_at.clone().map(|place| (theirs.largest, place));
+            let before = mine.largest_at.clone().map(|place| (mine.largest, place));
+            if let Some((r, place)) = largest.filter(|largest| earlier(&before, largest)) {
+                (mine.largest, mine.largest_at) = (r, Some(place));
+            }
+        }
+        add(&mut self.hits.boundary, &other.hits.boundary);
+        for (class, theirs) in &other.hits.boundary_by_variant {
+            add(self.hits.boundary_by_variant.entry(class.clone()).or_default(), theirs);
+        }
+        add(&mut self.hits.slip, &other.hits.slip);
+        add(&mut self.hits.pattern, &other.hits.pattern);
+        add(&mut self.hits.variant, &other.hits.variant);
+        add_tallies(&mut self.rules, &other.rules);
+        add_tallies(&mut self.slips, &other.slips);
+        self.internal_errors.extend(other.internal_errors.iter().cloned());
+        self.internal_errors.sort_by_key(|error| error.case);
+        other.coverage.iter().enumerate().for_each(|(variant, bits)| self.cover(variant, bits));
     }
 
     fn count_tags(&mut self, tags: &Tags) {
@@ -299,6 +381,24 @@ impl Totals {
                 count(tally, outcome);
             }
         }
+    }
+}
+
+fn add(mine: &mut BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) {
+    theirs.iter().for_each(|(name, count)| *mine.entry(name.clone()).or_default() += count);
+}
+
+fn add_tallies(mine: &mut BTreeMap<String, Tally>, theirs: &BTreeMap<String, Tally>) {
+    for (name, theirs) in theirs {
+        let mine = mine.entry(name.clone()).or_insert_with(|| Tally {
+            sentence: theirs.sentence.clone(),
+            standing: theirs.standing.clone(),
+            ..Tally::default()
+        });
+        mine.cases += theirs.cases;
+        mine.alone += theirs.alone;
+        add(&mut mine.kernel, &theirs.kernel);
+        add(&mut mine.validators, &theirs.validators);
     }
 }
 

@@ -11,16 +11,17 @@ use countersign_kernels::catalogue::Tier;
 use countersign_kernels::contract::Keeping;
 use countersign_kernels::custom::advice;
 use countersign_kernels::engine::Policy;
-use countersign_kernels::env::Progress as _;
+use countersign_kernels::env::{Environment, Progress as _};
 use countersign_reports::{Report, Timing, to_html, to_json, to_markdown};
 use serde_json::json;
 
 use super::console::{Failure, SetupProgress, print, today};
 use super::session::{self, AskWorker};
+use super::shard::{self, ShardArgument};
 use super::table::{self, row};
 use super::variant::VariantArgument;
 use super::{OrdersArgument, ProfileArgument, PythonArgument, sweep};
-use crate::campaign::{self, Confirmed, EventLog, Found, Observer, Plan, Progress, Subject, Totals};
+use crate::campaign::{self, Confirmed, EventLog, Found, Observer, Plan, Progress, Shard, Subject, Totals};
 use crate::case::Case;
 use crate::confirm::confirm;
 use crate::corpus::{CorpusFile, Origin};
@@ -39,6 +40,7 @@ Examples:
   countersign fuzz --variant q_heads=64,kv_heads=8,page_size=128
   countersign fuzz --profile v5e --only kept
   countersign fuzz --static --variant f32-q4-kv4 --cases 200
+  countersign fuzz --cases 100000 --shard 0/4 --out part-0   # on each of four machines, then `countersign merge`
   countersign fuzz --python ~/jax-dev/.venv --time 30s";
 
 /// Used where no seed is given, so that two runs of the same command do the same.
@@ -70,6 +72,8 @@ pub(super) struct Arguments {
     /// Only batches that keep all rules, break disputed ones only, or break others.
     #[arg(long, value_enum)]
     only: Option<Only>,
+    #[command(flatten)]
+    shard: ShardArgument,
     #[command(flatten)]
     variant: VariantArgument,
     /// The kernel's id in the catalogue.
@@ -109,7 +113,7 @@ impl From<Only> for Keeping {
     }
 }
 
-fn parse_seed(text: &str) -> Result<u64, String> {
+pub(super) fn parse_seed(text: &str) -> Result<u64, String> {
     use std::hash::{BuildHasher, Hasher};
     match text {
         // The standard library seeds its hashers from the system's randomness.
@@ -118,7 +122,7 @@ fn parse_seed(text: &str) -> Result<u64, String> {
     }
 }
 
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let seconds = match unit {
@@ -141,6 +145,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let mut variants = arguments.variant.variants(kernel, Tier::Small)?;
     let known = known(&arguments.known)?;
     let out = &arguments.out;
+    let shard = arguments.shard.shard()?;
     if arguments.static_side {
         if arguments.variant.is_empty() {
             variants.truncate(1);
@@ -157,6 +162,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let mut log = EventLog::open(out).map_err(|error| Failure::file(out, error))?;
 
     let environment = session::environment(arguments.python.python.clone())?;
+    let asked = variants.clone();
     let loaded = session::load(&environment, kernel, variants)?;
     for (variant, reason) in loaded.failures() {
         if kernel.variant(&variant.name).is_none() {
@@ -190,45 +196,69 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         let in_time = time.is_none_or(|time| started.elapsed() < time);
         in_time && !interrupted.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed)
     };
-    let progress = Progress::new(plan.cases, loaded.coverage_points(), false);
+    let part = shard.unwrap_or(Shard::WHOLE);
+    let mine = plan.cases.map(|cases| part.share(cases));
+    let progress = Progress::new(mine, loaded.coverage_points(), false);
     let mut console = Console { subject: &loaded, plan: &plan, log, progress, failed: &failed, error: None };
-    let totals = campaign::run(&loaded, &plan, &go_on, &mut console);
+    let totals = campaign::run_shard(&loaded, &plan, part, &go_on, &mut console);
     let seconds = started.elapsed().as_secs_f64();
     let Console { mut log, progress, error, .. } = console;
     progress.end();
     if let Some(error) = error {
         return Err(Failure::file(out, error));
     }
+    // A time budget that ran out is no interruption; a Ctrl-C is one.
+    if let Some(shard) = shard {
+        let done = mine == Some(totals.cases);
+        let file = shard::file((shard, &loaded, &asked), &plan, &totals, !done, seconds);
+        log.event("ended", json!({ "shard": shard.to_string(), "cases": totals.cases }))
+            .map_err(|error| Failure::file(out, error))?;
+        return shard::write(out, &file);
+    }
+    let run = Run { loaded: &loaded, plan: &plan, totals: &totals, environment: &environment, out, seconds };
+    conclude(&run, interrupted, &mut log, arguments.json)
+}
 
-    let confirmed = confirm_all(
-        &loaded,
-        &plan,
-        &totals,
-        interrupted,
-        &mut log,
-        &mut AskWorker::new(&environment, kernel),
-    )
-    .map_err(|error| Failure::file(out, error))?;
+/// A campaign that has been run.
+pub(super) struct Run<'a> {
+    pub(super) loaded: &'a Loaded,
+    pub(super) plan: &'a Plan<'a>,
+    pub(super) totals: &'a Totals,
+    pub(super) environment: &'a Environment,
+    pub(super) out: &'a Path,
+    pub(super) seconds: f64,
+}
+
+/// From its sums to its report: findings minimised, run again and told.
+pub(super) fn conclude(
+    run: &Run<'_>,
+    interrupted: &AtomicBool,
+    log: &mut EventLog,
+    json: bool,
+) -> Result<u8, Failure> {
+    let &Run { loaded, plan, totals, environment, out, seconds } = run;
+    let mut validator = AskWorker::new(environment, loaded.kernel());
+    let confirmed = confirm_all(loaded, plan, totals, interrupted, log, &mut validator)
+        .map_err(|error| Failure::file(out, error))?;
     let timing = Timing {
         seconds,
         cases_per_second: totals.cases as f64 / seconds.max(1e-9),
-        jobs,
+        jobs: plan.jobs,
         out: Some(absolute(out)),
     };
-    // A time budget that ran out is no interruption; a Ctrl-C is one.
     let interrupted = interrupted.load(Ordering::Relaxed);
     let kernel_report = loaded.report(&totals.coverage);
-    let report = campaign::finish(&loaded, &plan, &totals, &confirmed, kernel_report, interrupted, timing);
-    let json = write_report(out, &report)?;
+    let report = campaign::finish(loaded, plan, totals, &confirmed, kernel_report, interrupted, timing);
+    let document = write_report(out, &report)?;
     log.event("ended", json!({ "exit_code": report.exit_code, "cases": totals.cases }))
         .map_err(|error| Failure::file(out, error))?;
     for why in confirmed.iter().filter_map(|each| each.confirmation.unasked.as_deref()).take(1) {
         eprintln!("The real validator could not be asked: {why}");
     }
     let table = closing(&report, out);
-    if arguments.json {
+    if json {
         eprint!("{table}");
-        print(&json)?;
+        print(&document)?;
     } else {
         print(&table)?;
     }
@@ -335,7 +365,13 @@ fn confirm_all(
 }
 
 /// A finding's case as a file.
-fn found_file(loaded: &Loaded, plan: &Plan<'_>, found: &Found, detail: &str, case: Case) -> CorpusFile {
+pub(super) fn found_file(
+    loaded: &Loaded,
+    plan: &Plan<'_>,
+    found: &Found,
+    detail: &str,
+    case: Case,
+) -> CorpusFile {
     let signature = &found.finding.signature;
     CorpusFile {
         case: case.self_contained(loaded.kernel(), loaded.variants()),

@@ -15,13 +15,16 @@ mod fuzz;
 mod init;
 mod items;
 mod kernels;
+mod merge;
 mod minimize;
 mod mutants;
+mod nightly;
 mod relations;
 mod replay;
 mod report;
 mod session;
 mod setup;
+mod shard;
 mod show;
 mod sweep;
 mod table;
@@ -57,6 +60,12 @@ Exit codes: 0 clean; 1 a new or stale finding; 2 usage, environment or unreadabl
 enum Command {
     /// Fuzz a kernel: generate ragged batches, run kernel and reference, report what differs.
     Fuzz(fuzz::Arguments),
+    /// Merge the shards of a campaign that ran on several machines: the report of the whole.
+    Merge(merge::Arguments),
+    /// A night: replay, search every kernel with processes on all cores, minimise, and say what is new since the last one.
+    Nightly(nightly::Arguments),
+    #[command(hide = true)]
+    NightlyWorker(nightly::worker::Arguments),
     /// Replay cases and compare with what they expect.
     Replay(replay::Arguments),
     /// Make a case that shows a finding as small as it gets.
@@ -154,6 +163,9 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let run = std::panic::catch_unwind(|| match arguments.command {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Merge(arguments) => merge::run(&arguments),
+        Command::Nightly(arguments) => nightly::run(&arguments),
+        Command::NightlyWorker(arguments) => nightly::worker::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Minimize(arguments) => minimize::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),

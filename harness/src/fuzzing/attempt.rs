@@ -9,7 +9,7 @@ use crate::campaign::Subject;
 use crate::case::Case;
 use crate::judge::{Finding, Judgement, Note, judge};
 use crate::known::{Facts, KnownFile};
-use crate::trial::run_trial;
+use crate::trial::{Conduct, run_trial};
 
 /// A subject's engines, made when first needed, one a variant.
 pub(super) struct Engines(Vec<Option<Box<dyn Engine>>>);
@@ -24,6 +24,8 @@ pub(super) struct Tried {
     pub(super) known: u64,
     /// What it counts as.
     pub(super) note: Note,
+    /// The largest error over bound of a row that is right.
+    pub(super) largest: Option<f64>,
 }
 
 impl Engines {
@@ -45,11 +47,15 @@ impl Engines {
         engine.clear_coverage();
         let trial = run_trial(Some(&mut **engine), subject.kernel(), variant, case, policy).ok()?;
         let Judgement { findings, note } = judge(&trial);
+        let largest = match &trial.conduct {
+            Conduct::Finished(comparison) => comparison.largest_right.map(|at| at.r),
+            Conduct::NotRun | Conduct::Fault(_) | Conduct::Hang | Conduct::Unsupported(_) => None,
+        };
         let facts = Facts::of(variant, &case.metadata);
         let shown = findings.len();
         let is_new = |finding: &Finding| known.explain(&finding.signature, &facts).is_none();
         let new: Vec<Finding> = findings.into_iter().filter(is_new).collect();
-        Some(Tried { position, known: (shown - new.len()) as u64, new, note })
+        Some(Tried { position, known: (shown - new.len()) as u64, new, note, largest })
     }
 
     /// What the last case of a variant covered; see [`Engine::coverage`].

@@ -71,6 +71,8 @@ pub struct Step {
     pub findings: Vec<Finding>,
     /// The message, if it made us panic.
     pub panic: Option<String>,
+    /// The largest error over bound of a row that is right, with its variant's position.
+    pub largest: Option<(usize, f64)>,
 }
 
 impl<'s> Hunt<'s> {
@@ -127,13 +129,19 @@ impl<'s> Hunt<'s> {
 
     /// Tries one more case: the next one to start from, or a new one.
     pub fn step(&mut self) -> Step {
+        self.step_after(&mut |_| {})
+    }
+
+    /// [`Hunt::step`], with the case told before it is tried.
+    pub fn step_after(&mut self, before: &mut dyn FnMut(&Case)) -> Step {
         let first = self.waiting.pop_front();
         let given = first.is_some();
         let case = first.unwrap_or_else(|| self.draw());
         self.steps += 1;
+        before(&case);
         let Hunt { subject, known, policy, engines, .. } = self;
         let attempt = catch_unwind(AssertUnwindSafe(|| engines.attempt(*subject, known, policy, &case)));
-        let mut step = Step { case, fresh: 0, findings: Vec::new(), panic: None };
+        let mut step = Step { case, fresh: 0, findings: Vec::new(), panic: None, largest: None };
         match attempt {
             Err(panic) => {
                 // The engine may be in any state.
@@ -142,7 +150,8 @@ impl<'s> Hunt<'s> {
                 step.panic = Some(panic_message(&*panic));
             }
             Ok(None) => self.tally.rejected += 1,
-            Ok(Some(Tried { position, new, known, note })) => {
+            Ok(Some(Tried { position, new, known, note, largest })) => {
+                step.largest = largest.map(|r| (position, r));
                 self.tally.decoded += 1;
                 self.tally.known += known;
                 self.unsupported += u64::from(note == Note::Unsupported);

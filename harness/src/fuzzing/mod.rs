@@ -7,6 +7,7 @@ mod attempt;
 mod guidance;
 mod hunt;
 mod mutate;
+mod probe;
 mod targets;
 
 use std::cell::RefCell;
@@ -28,6 +29,7 @@ use attempt::{Engines, Tried, position};
 pub use guidance::{Covered, mark, slot};
 pub use hunt::{Guidance, Hunt, Step};
 pub use mutate::{crossed, crossover, mutate, mutated};
+pub use probe::Probe;
 pub use targets::{case_codec, diagnose, minimize_keeps, structural, validators};
 
 /// The kernel that the targets fuzz.
@@ -109,7 +111,7 @@ impl Fuzzer {
             let tried = self.engines.attempt(subject, &self.known, &Policy::default(), &case)?;
             Some((case, tried))
         });
-        let Some((case, Tried { position, new, known, note: _ })) = tried else {
+        let Some((case, Tried { position, new, known, note: _, largest: _ })) = tried else {
             self.tally.rejected += 1;
             return None;
         };

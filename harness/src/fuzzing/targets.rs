@@ -33,6 +33,22 @@ pub fn structural(
     variants: &[Variant],
     known: &KnownFile,
 ) -> Option<Vec<Finding>> {
+    let trial = structural_trial(case, kernel, variants)?;
+    Some(new_findings(&trial, case, known))
+}
+
+/// What of a trial no known entry explains.
+pub(super) fn new_findings(trial: &Trial, case: &Case, known: &KnownFile) -> Vec<Finding> {
+    let mut findings = judge(trial).findings;
+    if !findings.is_empty() {
+        let facts = Facts::of(&trial.variant, &case.metadata);
+        findings.retain(|finding| known.explain(&finding.signature, &facts).is_none());
+    }
+    findings
+}
+
+/// The checks' verdicts beside the contract's, without a run.
+pub(super) fn structural_trial(case: &Case, kernel: &KernelEntry, variants: &[Variant]) -> Option<Trial> {
     let variant = case.variant(variants).ok()?;
     case.check(variant).ok().filter(|_| case.statics.is_none())?;
     let static_verdict = static_check(&StaticCall::of(variant));
@@ -40,23 +56,16 @@ pub fn structural(
         Verdict::Accepts => dynamic_check(variant, &case.metadata),
         Verdict::Refuses { .. } | Verdict::Crashes { .. } => Verdict::Accepts,
     };
-    let contract = contract::check_metadata(variant, &case.metadata);
-    let trial = Trial {
+    Some(Trial {
         kernel: kernel.id.clone(),
         source_file: String::new(),
         variant: variant.clone(),
-        contract,
+        contract: contract::check_metadata(variant, &case.metadata),
         static_verdict,
         dynamic_verdict,
         conduct: Conduct::NotRun,
         orders: None,
-    };
-    let mut findings = judge(&trial).findings;
-    if !findings.is_empty() {
-        let facts = Facts::of(variant, &case.metadata);
-        findings.retain(|finding| known.explain(&finding.signature, &facts).is_none());
-    }
-    Some(findings)
+    })
 }
 
 /// The target `validators`: the ports against the contract, by structure ([`structural`]).

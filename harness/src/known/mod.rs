@@ -93,6 +93,11 @@ impl KnownFile {
         KnownFile::parse(include_str!("../../../corpus/known.toml"), Path::new("corpus/known.toml"))
     }
 
+    /// Entries that are no longer to be honoured on `today`, `YYYY-MM-DD`.
+    pub fn expired(&self, today: &str) -> impl Iterator<Item = &Known> {
+        self.entries.iter().filter(move |entry| entry.expires.as_deref().is_some_and(|day| day <= today))
+    }
+
     /// Reads a file of the user's.
     ///
     /// # Errors
@@ -175,6 +180,7 @@ mod tests {
         assert_eq!(file.entries.len(), 1);
         assert_eq!(file.entries[0].status, Status::Open);
         assert_eq!(file.entries[0].expires.as_deref(), Some("2030-01-31"));
+        assert_eq!(["2030-01-30", "2030-01-31"].map(|today| file.expired(today).count()), [0, 1]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod kernel;
 mod killed;
 mod minimised;
 mod mutants;
+mod nightly;
 mod optimized;
 mod own_file;
 mod reproduced;

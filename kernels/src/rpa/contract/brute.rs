@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::tests::any_metadata;
 use super::*;
+use crate::contract::check_metadata;
 use crate::rpa::testing::variant;
 
 /// Rule and sequence (`None` for the batch), as a set.

@@ -1,0 +1,11 @@
+//! What nights leave to each other: the grown corpus and the history; and how a night's processes talk.
+//!
+//! Invariant: no clock and no process here; dates are given. What is stored is stored whole or not at all.
+
+mod history;
+mod message;
+mod store;
+
+pub use history::{Earlier, History, RunRecord, TargetRecord};
+pub use message::{Message, Progress, Target};
+pub use store::{Named, Store, name_of};
