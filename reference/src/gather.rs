@@ -58,7 +58,9 @@ fn fill(
     let width = shape.q_heads * shape.head_dim;
     let mut stored = vec![0.0f32; width];
     read_f32(batch.kv_pages.dtype, &batch.kv_pages.bytes, slot * width, &mut stored);
-    let scale = |lane: usize| if lane / shape.head_dim % 2 == 0 { options.k_scale } else { options.v_scale };
+    let scale = |lane: usize| {
+        if (lane / shape.head_dim).is_multiple_of(2) { options.k_scale } else { options.v_scale }
+    };
     let scaled = |(lane, value): (usize, &f32)| f64::from(*value) * f64::from(scale(lane).unwrap_or(1.0));
     let values: Vec<f64> = stored.iter().enumerate().map(scaled).collect();
     if !values.iter().all(|value| (*value as f32).is_finite()) {

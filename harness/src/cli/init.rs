@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::console::{Failure, print};
 use super::table::{self, row};
-use super::{KernelFrom, PythonArgument, session};
+use super::{CatalogArgument, KernelFrom, PythonArgument, session};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -63,8 +63,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 fn within(folder: &Path, python: &PythonArgument) -> PythonArgument {
     let kernel_from =
         python.kernel_from.clone().map(|from| KernelFrom { file: folder.join(&from.file), ..from });
-    let catalog = python.catalog.iter().map(|catalog| folder.join(catalog)).collect();
-    PythonArgument { kernel_from, catalog, python: python.python.clone() }
+    let catalog = python.catalog.catalog.iter().map(|catalog| folder.join(catalog)).collect();
+    PythonArgument { kernel_from, catalog: CatalogArgument { catalog }, python: python.python.clone() }
 }
 
 /// The options that every command of the repository needs, each with a space before it.
@@ -73,7 +73,7 @@ fn flags(python: &PythonArgument) -> String {
     if let Some(KernelFrom { file, function }) = &python.kernel_from {
         flags += &format!(" --kernel-from {}", quoted(&format!("{}:{function}", file.display())));
     }
-    for folder in &python.catalog {
+    for folder in &python.catalog.catalog {
         flags += &format!(" --catalog {}", quoted(&folder.display().to_string()));
     }
     flags

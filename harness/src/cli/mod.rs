@@ -101,13 +101,20 @@ struct PythonArgument {
     /// its variants, rules and known findings. The file may import its neighbours.
     #[arg(long, value_name = "FILE.py:FUNCTION", value_parser = kernel_from)]
     kernel_from: Option<KernelFrom>,
-    /// Add the kernels of a folder's catalogue files; may be repeated.
-    #[arg(long, value_name = "DIR")]
-    catalog: Vec<PathBuf>,
+    #[command(flatten)]
+    catalog: CatalogArgument,
     /// Use this Python environment (interpreter or virtual environment) as it is: nothing is pinned or installed, and
     /// reports say `unpinned`.
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
+}
+
+/// `--catalog`, of every command that reads cases.
+#[derive(Debug, Clone, clap::Args)]
+struct CatalogArgument {
+    /// Add the kernels of a folder's catalogue files; may be repeated.
+    #[arg(long, value_name = "DIR")]
+    catalog: Vec<PathBuf>,
 }
 
 /// `--kernel-from`.

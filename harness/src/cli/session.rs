@@ -13,7 +13,7 @@ use countersign_kernels::export::export;
 use countersign_kernels::worker::Worker;
 
 use super::console::{Failure, SetupProgress};
-use super::{KernelFrom, PythonArgument};
+use super::{CatalogArgument, KernelFrom, PythonArgument};
 use crate::campaign::Subject as _;
 use crate::case::Case;
 use crate::confirm::{Answer, Validator};
@@ -30,16 +30,22 @@ pub(super) fn kernel<'c>(catalogue: &'c Catalogue, id: &str) -> Result<&'c Kerne
 
 /// The catalogue that comes with the program, with what the user adds to it.
 pub(super) fn catalogue(python: &PythonArgument) -> Result<Catalogue, Failure> {
-    let mut catalogue = builtin()?;
-    for folder in &python.catalog {
-        catalogue.extend(folder).map_err(|error| {
-            Failure::new(error.to_string(), "kernels/catalog/jax-rpa.toml of the sources is an example")
-        })?;
-    }
+    let mut catalogue = extended(&python.catalog)?;
     if let Some(KernelFrom { file, function }) = &python.kernel_from {
         catalogue
             .substitute(file, function)
             .map_err(|why| Failure::new(why, "--kernel-from takes FILE.py:FUNCTION"))?;
+    }
+    Ok(catalogue)
+}
+
+/// The catalogue that comes with the program, with the kernels of `--catalog`.
+pub(super) fn extended(added: &CatalogArgument) -> Result<Catalogue, Failure> {
+    let mut catalogue = builtin()?;
+    for folder in &added.catalog {
+        catalogue.extend(folder).map_err(|error| {
+            Failure::new(error.to_string(), "kernels/catalog/jax-rpa.toml of the sources is an example")
+        })?;
     }
     Ok(catalogue)
 }

@@ -134,10 +134,10 @@ fn without_a_place_for_the_state_the_night_goes_on() {
 #[test]
 fn a_killed_night_loses_nothing_and_the_next_takes_up() {
     let nights = Nights::new();
-    let arguments = ["--time", "5s", "--jobs", "1", "--state", "state"];
+    let arguments = |time| ["--time", time, "--jobs", "1", "--state", "state"];
     let mut announced = 0;
     for moment in [3, 6, 9] {
-        let mut night = nights.start(&arguments);
+        let mut night = nights.start(&arguments("10m")); // none ends by itself
         std::thread::sleep(Duration::from_secs(moment));
         night.kill().unwrap(); // SIGKILL; workers end by themselves
         night.wait().unwrap();
@@ -145,7 +145,7 @@ fn a_killed_night_loses_nothing_and_the_next_takes_up() {
         assert!(events > announced, "the log is only ever appended to");
         announced = events;
     }
-    nights.start(&arguments).wait().unwrap();
+    nights.start(&arguments("5s")).wait().unwrap();
     nights.events();
     let report = nights.report();
     assert_eq!(report["number"], 4);

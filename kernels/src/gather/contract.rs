@@ -85,7 +85,7 @@ pub(super) fn check_payload(variant: &Variant, batch: &Batch, breaches: &mut Vec
     let mut stored = vec![0.0f32; width];
     let scale = |lane: usize| {
         let options = &variant.options;
-        let scale = if lane / shape.head_dim % 2 == 0 { options.k_scale } else { options.v_scale };
+        let scale = if (lane / shape.head_dim).is_multiple_of(2) { options.k_scale } else { options.v_scale };
         scale.unwrap_or(1.0)
     };
     for sequence in (0..metadata.sequences_in_table()).filter(|sequence| !unsound.contains(sequence)) {
@@ -141,7 +141,9 @@ mod tests {
         // What ragged paged attention disputes is no breach here.
         assert_eq!(broken(|m| m.num_seqs = 0), [""; 0]);
         assert_eq!(broken(|m| (m.kv_lens[0], m.cu_q_lens[1]) = (0, 0)), [""; 0]);
-        assert_eq!(broken(|m| m.num_seqs = 5), ["num-seqs-within-table"]);
+        // All rows of the table count then; the fourth is garbage else.
+        let too_many = |m: &mut Metadata| (m.num_seqs, m.kv_lens[3], m.cu_q_lens[4]) = (5, 0, 8);
+        assert_eq!(broken(too_many), ["num-seqs-within-table"]);
         assert_eq!(broken(|m| m.num_seqs = -1), ["num-seqs-nonnegative"]);
         assert_eq!(broken(|m| m.kv_lens[2] = 3), ["q-len-within-kv-len"]);
         assert_eq!(broken(|m| m.kv_lens[1] = 13), ["kv-lens-in-table"]);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::super::console::{CaseProgress, Failure, print};
 use super::super::fuzz::{cores, watch_interrupts};
 use super::super::table::{self, row};
-use super::super::{items, session};
+use super::super::{CatalogArgument, items, session};
 use crate::corpus::{AXES, Stats, contract_of};
 use crate::ordered::in_order;
 
@@ -25,13 +25,15 @@ Examples:
 pub(super) struct Arguments {
     /// A case file, a folder of them, or `builtin`.
     folder: PathBuf,
+    #[command(flatten)]
+    catalog: CatalogArgument,
     /// Print the counts as JSON on standard output.
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
-    let catalogue = session::builtin()?;
+    let catalogue = session::extended(&arguments.catalog)?;
     let items = items::read(&arguments.folder, &catalogue)?;
     if items.is_empty() {
         let message = format!("{}: no case there", arguments.folder.display());

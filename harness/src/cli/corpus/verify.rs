@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::super::console::{CaseProgress, Failure, print};
 use super::super::fuzz::{cores, known};
-use super::super::{items, session};
+use super::super::{CatalogArgument, items, session};
 use crate::campaign::write_whole;
 use crate::corpus::{CorpusFile, Problem, is_canonical, verify};
 
@@ -27,6 +27,8 @@ Examples:
 pub(super) struct Arguments {
     /// A case file, a folder of them, or `builtin`.
     folder: PathBuf,
+    #[command(flatten)]
+    catalog: CatalogArgument,
     /// Known findings of your own, besides the built-in ones; may be repeated.
     #[arg(long, value_name = "FILE")]
     known: Vec<PathBuf>,
@@ -39,7 +41,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
-    let catalogue = session::builtin()?;
+    let catalogue = session::extended(&arguments.catalog)?;
     let known = known(&arguments.known)?;
     let mut texts = items::texts(&arguments.folder)?;
     if texts.is_empty() {

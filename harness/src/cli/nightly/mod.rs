@@ -337,7 +337,7 @@ fn passed_on(arguments: &Arguments) -> Vec<OsString> {
     let mut all: Vec<OsString> = vec!["--profile".into(), arguments.profile.profile.name.into()];
     let mut pass = |flag: &str, value: OsString| all.extend([flag.into(), value]);
     arguments.known.iter().for_each(|file| pass("--known", file.into()));
-    arguments.python.catalog.iter().for_each(|folder| pass("--catalog", folder.into()));
+    arguments.python.catalog.catalog.iter().for_each(|folder| pass("--catalog", folder.into()));
     if let Some(python) = &arguments.python.python {
         pass("--python", python.into());
     }
