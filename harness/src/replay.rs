@@ -49,7 +49,14 @@ impl Item {
     /// With the line where there is one: no case, a kernel or variant that the catalogue doesn't have, an expectation that
     /// is no signature.
     pub fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<Item, CaseError> {
-        let file = CorpusFile::from_toml(text)?;
+        Item::of(name, CorpusFile::from_toml(text)?, catalogue)
+    }
+
+    /// A file that was read.
+    ///
+    /// # Errors
+    /// A kernel or variant that the catalogue doesn't have, an expectation that is no signature.
+    pub fn of(name: &str, file: CorpusFile, catalogue: &Catalogue) -> Result<Item, CaseError> {
         let kernel = catalogue.kernel(&file.case.kernel).ok_or_else(|| CaseError {
             line: None,
             message: format!("no kernel `{}` in the catalogue", file.case.kernel),

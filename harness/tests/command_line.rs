@@ -37,10 +37,10 @@ fn every_command_helps_with_examples() {
     let folder = tempfile::tempdir().unwrap();
     let commands = [
         "bench", "controls", "corpus", "diagnose", "fuzz", "init", "kernels", "minimize", "replay", "report",
-        "setup", "show",
+        "setup", "show", "nightly", "merge",
     ]
     .map(|command| vec![command]);
-    let corpus = ["verify", "stats", "add", "prune"].map(|command| vec!["corpus", command]);
+    let corpus = ["verify", "stats", "add", "pack", "prune"].map(|command| vec!["corpus", command]);
     for mut command in commands.into_iter().chain(corpus) {
         command.push("--help");
         let output = countersign(folder.path(), &command);
@@ -160,6 +160,7 @@ fn a_corpus_is_counted() {
     fails(&["corpus", "stats", "missing"], "missing");
     fails(&["corpus", "prune", "missing"], "missing");
     fails(&["corpus", "add", "missing.toml", "--to", "x", "--from", "y", "--cause", "z"], "missing.toml");
+    fails(&["corpus", "add", "missing.toml"], "--to, --from and --cause");
 }
 
 #[test]
@@ -239,6 +240,53 @@ fn set_up_is_looked_at_without_a_change() {
 }
 
 #[test]
+fn a_grown_corpus_is_packed_carried_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str], code: i32| {
+        let output = countersign(folder.path(), arguments);
+        let shown = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {shown}");
+        shown
+    };
+    assert!(run(&["corpus", "pack", "grown.zip", "--state", "here"], 2).contains("no such folder"));
+    let store =
+        countersign::night::Store::open(folder.path().join("here/corpus/jax-rpa/differential")).unwrap();
+    assert!(run(&["corpus", "pack", "grown.zip", "--state", "here"], 2).contains("no case there"));
+    let member = |name: &str| {
+        let (_, case) = countersign::corpus::builtin().iter().find(|(path, _)| path.ends_with(name)).unwrap();
+        countersign::corpus::CorpusFile::from_toml(case).unwrap().case
+    };
+    let case = member("seeds/kv-len-zero.toml");
+    let (name, _) = store.add(&case.to_bytes().unwrap()).unwrap();
+    store.add(&member("two-prefills-of-600.toml").to_bytes().unwrap()).unwrap();
+    assert!(run(&["corpus", "pack", "grown.tar", "--state", "here"], 2).contains("*.zip"));
+    assert!(run(&["corpus", "pack", "grown.zip", "--state", "here"], 0).contains("2 cases"));
+    assert!(
+        run(&["corpus", "add", "grown.zip", "--state", "there"], 0).contains("2 cases added, 0 were there")
+    );
+    assert!(
+        run(&["corpus", "add", "grown.zip", "--state", "there"], 0).contains("0 cases added, 2 were there")
+    );
+    let counted = run(&["corpus", "stats", "grown", "--state", "there", "--json"], 0);
+    let counted: serde_json::Value = serde_json::from_str(&counted).unwrap();
+    assert_eq!((&counted["cases"], &counted["left_out"]), (&2.into(), &0.into()), "{counted}");
+    assert_eq!(counted["folder"]["jax-rpa/differential"], 2);
+    // A case of a grown corpus is a case file like any other.
+    let file = folder.path().join("there/corpus/jax-rpa/differential").join(&name);
+    assert!(run(&["show", file.to_str().unwrap()], 0).contains("q-len-within-kv-len"));
+    // A night that is at work has the lock.
+    let lock = std::fs::File::open(folder.path().join("there/lock")).unwrap();
+    lock.lock().unwrap();
+    assert!(run(&["corpus", "stats", "grown", "--state", "there"], 2).contains("another night uses"));
+    drop(lock);
+    std::fs::write(folder.path().join("grown.zip"), "not a zip").unwrap();
+    assert!(run(&["corpus", "add", "grown.zip", "--state", "there"], 2).contains("not an archive"));
+    std::fs::write(&file, "half").unwrap();
+    assert!(run(&["corpus", "pack", "new.zip", "--state", "there"], 3).contains("left out, damaged"));
+    assert!(run(&["corpus", "stats", "grown", "--state", "there"], 3).contains("1 files left out"));
+}
+
+#[test]
 fn a_repository_is_begun_once_and_what_is_there_stays() {
     let folder = tempfile::tempdir().unwrap();
     let first = countersign(folder.path(), &["init"]);
@@ -248,6 +296,7 @@ fn a_repository_is_begun_once_and_what_is_there_stays() {
         "corpus/known.toml",
         "corpus/regressions/example.toml",
         ".github/workflows/countersign.yml",
+        ".github/workflows/countersign-nightly.yml",
     ];
     for file in files {
         let written = std::fs::read_to_string(folder.path().join(file)).unwrap();

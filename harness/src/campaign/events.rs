@@ -60,8 +60,11 @@ impl EventLog {
         if let (Some(line), Value::Object(fields)) = (line.as_object_mut(), fields) {
             line.extend(fields);
         }
-        // One write call a line, so that a kill leaves no half line behind.
-        self.file.write_all(format!("{line}\n").as_bytes())
+        // One write call a line, so that a kill leaves no half line behind; what a full disk took of it goes again.
+        let before = self.file.metadata()?.len();
+        self.file.write_all(format!("{line}\n").as_bytes()).inspect_err(|_| {
+            let _ = self.file.set_len(before); // best effort: the error that is reported is the first one
+        })
     }
 
     /// Appends the sums from time to time.

@@ -26,11 +26,12 @@ pub(super) struct Arguments {
     python: PythonArgument,
 }
 
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("corpus/README.md", include_str!("../init/README.md")),
     ("corpus/known.toml", include_str!("../init/known.toml")),
     ("corpus/regressions/example.toml", include_str!("../init/example.toml")),
     (".github/workflows/countersign.yml", include_str!("../init/workflow.yml")),
+    (".github/workflows/countersign-nightly.yml", include_str!("../init/nightly.yml")),
 ];
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a file that can't be read is an error that names it, and what a tier leaves out is counted.
 
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -15,8 +16,8 @@ use countersign_kernels::env::Environment;
 use super::console::Failure;
 use super::session;
 use crate::campaign::Subject;
-use crate::case::CaseError;
-use crate::corpus;
+use crate::case::{Case, CaseError};
+use crate::corpus::{self, CorpusFile};
 use crate::interference::interference;
 use crate::judge::judge;
 use crate::loaded::Loaded;
@@ -132,9 +133,24 @@ fn tuned(loaded: &Loaded, item: &Item) -> Item {
 pub(super) fn texts(path: &Path) -> Result<Vec<(String, String)>, Failure> {
     if path == Path::new("builtin") && !path.exists() {
         Ok(corpus::builtin().iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect())
-    } else {
+    } else if path.is_dir() {
         corpus::read_dir(path).map_err(|error| Failure::file(path, error))
+    } else {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Ok(vec![(name, text(path)?)])
     }
+}
+
+/// A file's text. A case in binary form, as a grown corpus holds them, is read as the text that it would be.
+pub(super) fn text(file: &Path) -> Result<String, Failure> {
+    let failed = |error| Failure::file(file, error);
+    if file.extension().is_none_or(|ending| ending != "case") {
+        return fs::read_to_string(file).map_err(failed);
+    }
+    let case = Case::from_bytes(&fs::read(file).map_err(failed)?);
+    let help = "*.case is a case in binary form, of this version";
+    case.map(|case| case.to_toml())
+        .map_err(|error| Failure::new(format!("{}: {error}", file.display()), help))
 }
 
 /// Where the names of what is read from `path` start.
@@ -159,6 +175,11 @@ pub(super) fn read(path: &Path, catalogue: &Catalogue) -> Result<Vec<Item>, Fail
     } else {
         Err(Failure::new(wrong.join("\n"), "a case file is described in corpus/README.md"))
     }
+}
+
+/// A case of a grown corpus.
+pub(super) fn stored(name: &str, case: Case, catalogue: &Catalogue) -> Result<Item, CaseError> {
+    Item::of(name, CorpusFile { case, origin: None, expect: None }, catalogue)
 }
 
 /// The kernels of the catalogue that have cases among `items`, each with them.

@@ -86,7 +86,7 @@ enum Command {
     Bench(bench::Arguments),
     /// List, show and export the kernels of the catalogue.
     Kernels(kernels::Arguments),
-    /// Write a CI workflow and an empty corpus into a repository of your own.
+    /// Write CI workflows and an empty corpus into a repository of your own.
     Init(init::Arguments),
     /// Look after folders of cases.
     Corpus(corpus::Arguments),

@@ -9,7 +9,7 @@ use countersign_kernels::rpa::bind::bind;
 
 use super::console::{Failure, print};
 use super::session::AskWorker;
-use super::{ProfileArgument, PythonArgument, session};
+use super::{ProfileArgument, PythonArgument, items, session};
 use crate::campaign::Subject;
 use crate::case::CaseError;
 use crate::confirm::{Validator as _, words};
@@ -48,7 +48,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let path = &arguments.file;
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))?;
+    let text = items::text(path)?;
     let unreadable = |error: CaseError| {
         Failure::new(format!("{}: {error}", path.display()), "a case file is described in corpus/README.md")
     };

@@ -4,8 +4,12 @@
 
 mod history;
 mod message;
+mod pack;
+mod sift;
 mod store;
 
 pub use history::{Earlier, History, RunRecord, TargetRecord};
 pub use message::{Message, Progress, Target};
+pub use pack::{PackError, Packed, Unpacked, pack, unpack};
+pub use sift::{Sifted, sift};
 pub use store::{Named, Store, name_of};

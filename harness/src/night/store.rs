@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use countersign_kernels::env::write_whole;
 use sha2::{Digest, Sha256};
 
+use super::Target;
 use crate::case::Case;
 
 /// How the files end.
@@ -39,6 +40,30 @@ impl Store {
         let folder = folder.into();
         fs::create_dir_all(&folder)?;
         Ok(Store { folder })
+    }
+
+    /// The stores of a grown corpus, `<kernel>/<target>`, in order. Other folders are passed over; without a corpus there are
+    /// none.
+    ///
+    /// # Errors
+    /// A folder can't be read.
+    pub fn all(corpus: &Path) -> io::Result<Vec<(String, Target, Store)>> {
+        let mut stores = Vec::new();
+        if !corpus.exists() {
+            return Ok(stores);
+        }
+        for entry in fs::read_dir(corpus)? {
+            let entry = entry?;
+            let kernel = entry.file_name().to_string_lossy().into_owned();
+            for (target, _) in Target::SHARES {
+                let folder = entry.path().join(target.name());
+                if folder.is_dir() {
+                    stores.push((kernel.clone(), target, Store { folder }));
+                }
+            }
+        }
+        stores.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+        Ok(stores)
     }
 
     /// The folder.

@@ -4,8 +4,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use countersign::case::Case;
@@ -37,11 +39,17 @@ impl Nights {
         self.folder.path().join("out")
     }
 
+    /// A night in a process group of its own; what it prints goes to the file `printed`.
     fn start(&self, arguments: &[&str]) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
         command.current_dir(self.folder.path());
         command.args(["nightly", "--corpus", "corpus", "--out", "out"]).args(arguments);
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        let printed = fs::File::create(self.folder.path().join("printed")).unwrap();
+        command.stdout(printed.try_clone().unwrap()).stderr(printed).process_group(0).spawn().unwrap()
+    }
+
+    fn printed(&self) -> String {
+        fs::read_to_string(self.folder.path().join("printed")).unwrap()
     }
 
     /// The events so far. What they announce is there and readable, or a later event says that it went.
@@ -92,7 +100,7 @@ impl Nights {
 }
 
 fn signal(name: &str, pid: &Value) {
-    let status = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
+    let status = Command::new("kill").args([name, "--", &pid.to_string()]).status().unwrap();
     assert!(status.success(), "kill {name} {pid}");
 }
 
@@ -131,24 +139,125 @@ fn without_a_place_for_the_state_the_night_goes_on() {
     assert!(nights.events().iter().any(|event| event["event"] == "corpus"));
 }
 
+/// Kills after which a night is started anew: supervisor, workers and Python, or the supervisor alone, or a worker and then the
+/// supervisor. With `COUNTERSIGN_KILLS=20` the kernel is a broken copy, so that findings are announced, too.
 #[test]
 fn a_killed_night_loses_nothing_and_the_next_takes_up() {
     let nights = Nights::new();
-    let arguments = |time| ["--time", time, "--jobs", "1", "--state", "state"];
-    let mut announced = 0;
-    for moment in [3, 6, 9] {
-        let mut night = nights.start(&arguments("10m")); // none ends by itself
-        std::thread::sleep(Duration::from_secs(moment));
+    let many = std::env::var("COUNTERSIGN_KILLS").ok().map(|kills| kills.parse::<i64>().unwrap());
+    let (kills, longest) = many.map_or((3, 10), |kills| (kills, 40));
+    let mut more = vec!["--jobs", "2", "--state", "state"];
+    if many.is_some() {
+        let (text, _) = crate::own_file::edited("< kv_len - kv_len_start", "<= kv_len - kv_len_start");
+        fs::write(nights.folder.path().join("own.py"), text).unwrap();
+        more.extend(["--kernel-from", "own.py:ragged_paged_attention"]);
+    }
+    let start = |time| nights.start(&[&["--time", time], &more[..]].concat());
+    let (mut announced, mut random) = (0, 0x2545_f491_4f6c_dd1d_u64);
+    for kill in 0..kills {
+        let mut night = start("10m"); // none ends by itself
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let moment = Duration::from_millis(1000 + (random >> 33) % (longest * 1000));
+        std::thread::sleep(moment);
+        match kill % 3 {
+            0 => signal("-KILL", &Value::from(-i64::from(night.id()))),
+            1 => {}
+            _ => {
+                let worker = nights.events().into_iter().rfind(|event| event["event"] == "worker");
+                let pid = worker.map(|worker| worker["pid"].to_string());
+                // It may be gone, and no longer ours.
+                let ours = |pid: &String| {
+                    fs::read_to_string(format!("/proc/{pid}/stat"))
+                        .is_ok_and(|stat| stat.contains("(countersign)"))
+                };
+                if let Some(pid) = pid.filter(ours) {
+                    let _ = Command::new("kill").args(["-KILL", &pid]).status();
+                }
+            }
+        }
         night.kill().unwrap(); // SIGKILL; workers end by themselves
         night.wait().unwrap();
         let events = nights.events().len();
         assert!(events > announced, "the log is only ever appended to");
+        println!("kill {kill} after {} ms: {} events", moment.as_millis(), events - announced);
         announced = events;
     }
-    nights.start(&arguments("5s")).wait().unwrap();
-    nights.events();
+    start("5s").wait().unwrap();
+    let events = nights.events();
+    let count = |name: &str| events.iter().filter(|event| event["event"] == name).count();
+    let stored = countersign::night::Store::all(&nights.folder.path().join("state/corpus")).unwrap();
+    let mut cases = 0;
+    for (_, _, store) in stored {
+        let (whole, unreadable) = store.cases().unwrap();
+        assert_eq!(unreadable, Vec::<String>::new());
+        cases += whole.len();
+    }
     let report = nights.report();
-    assert_eq!(report["number"], 4);
-    assert!(report["troubles"].to_string().contains("night 3 was killed"), "{report}");
+    println!(
+        "{kills} kills; announced: {} cases of the corpus ({cases} in it), {} findings, {} minimised, {} suspects; lost: 0",
+        count("corpus"),
+        count("finding"),
+        count("minimised"),
+        count("suspect")
+    );
+    assert_eq!(report["number"], kills + 1);
+    assert!(report["troubles"].to_string().contains(&format!("night {kills} was killed")), "{report}");
     assert!(!report["trends"].as_array().unwrap().is_empty());
+    assert!(cases > 0);
+    assert!(many.is_none() || count("finding") > 0, "the broken copy was never found out");
+}
+
+/// A small file system; unmounted at the end.
+struct Disk(PathBuf);
+
+impl Disk {
+    /// Takes a machine that lets us mount; elsewhere `None`, with a word about it.
+    fn mount(folder: PathBuf) -> Option<Disk> {
+        fs::create_dir(&folder).unwrap();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(&folder).output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Disk(folder));
+        }
+        println!("not tested: no file system can be mounted here, which takes root");
+        None
+    }
+
+    fn fill(&self) {
+        let mut ballast = fs::File::create(self.0.join("ballast")).unwrap();
+        while ballast.write_all(&[0; 512]).is_ok() {}
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status(); // the folder goes anyway
+    }
+}
+
+#[test]
+fn a_disk_that_fills_costs_nothing_that_was_announced_and_the_night_says_so() {
+    let nights = Nights::new();
+    let Some(disk) = Disk::mount(nights.folder.path().join("disk")) else { return };
+    fs::create_dir(disk.0.join("out")).unwrap();
+    std::os::unix::fs::symlink(disk.0.join("out"), nights.out()).unwrap();
+    let arguments = |time| ["--time", time, "--jobs", "1", "--state", "disk/state"];
+    let mut night = nights.start(&arguments("10s"));
+    nights.wait_for("corpus", 0);
+    disk.fill();
+    let code = night.wait().unwrap().code();
+    let printed = nights.printed();
+    assert_eq!(code, Some(2), "{printed}"); // no report could be written
+    assert!(printed.contains("No space left on device"), "{printed}");
+    assert!(printed.contains("jax-rpa differential"), "what was searched is told all the same: {printed}");
+    let announced = nights.events().len();
+    let text = fs::read_to_string(nights.out().join("events.jsonl")).unwrap();
+    assert_eq!(text.lines().count(), announced, "no line is cut short");
+    // With room again, the next night has what was stored.
+    fs::remove_file(disk.0.join("ballast")).unwrap();
+    let code = nights.start(&arguments("3s")).wait().unwrap().code();
+    let report = nights.report();
+    assert!(matches!(code, Some(0 | 1 | 3)), "{code:?}: {report}");
+    assert_eq!(report["number"], 2);
+    assert!(nights.events().len() > announced);
 }

@@ -37,7 +37,7 @@ fn fuzzed(folder: &Path) -> (Option<i32>, Value) {
 }
 
 /// The installed kernel's text with `from`, which occurs once, made `to`; and the line of it.
-fn edited(from: &str, to: &str) -> (String, usize) {
+pub(crate) fn edited(from: &str, to: &str) -> (String, usize) {
     let manifest = &real().exported[0].manifest;
     let source = fs::read_to_string(&manifest.source.file).unwrap();
     assert_eq!(source.matches(from).count(), 1, "{from}");

@@ -163,6 +163,14 @@ fn isolated(python: &Path) -> Command {
     command
 }
 
+/// The cache folder that [`Environment::open`] takes by default; it needn't be there.
+///
+/// # Errors
+/// If the platform doesn't say where such folders are.
+pub fn cache_folder() -> Result<PathBuf, SetupError> {
+    resolve_home(None)
+}
+
 fn resolve_home(home: Option<PathBuf>) -> Result<PathBuf, SetupError> {
     let chosen =
         home.or_else(|| std::env::var_os(HOME_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from));

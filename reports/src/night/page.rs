@@ -60,8 +60,12 @@ fn findings(night: &Night) -> Markup {
     }
     html! {
         div.scroll tabindex="0" {
-            table {
-                thead { tr { th { "signature" } th { "since" } th { "what happened" } th { "case" } } }
+            table.plain {
+                thead {
+                    tr {
+                        @for title in ["signature", "since", "what happened", "case"] { th scope="col" { (title) } }
+                    }
+                }
                 tbody {
                     @for each in &night.findings {
                         tr {
@@ -78,23 +82,28 @@ fn findings(night: &Night) -> Markup {
 }
 
 fn targets(targets: &[NightTarget]) -> Markup {
+    let figures = ["cases", "a second", "known, passed over", "unsupported", "corpus", "covered"];
     html! {
         div.scroll tabindex="0" {
-            table {
+            table.plain.wide {
                 thead {
                     tr {
-                        th { "kernel" } th { "target" } th { "cases" } th { "a second" } th { "known, passed over" }
-                        th { "unsupported" } th { "corpus" } th { "covered" }
+                        th scope="col" { "kernel" }
+                        th scope="col" { "target" }
+                        @for title in figures { th.number scope="col" { (title) } }
                     }
                 }
                 tbody {
                     @for target in targets {
                         tr {
-                            td { (target.kernel) } td { (target.target) } td { (grouped(target.cases)) }
-                            td { (grouped(target.cases_per_second.round() as u64)) } td { (grouped(target.known)) }
-                            td { (grouped(target.unsupported)) }
-                            td { (grouped(target.corpus_before)) " → " (grouped(target.corpus_after)) }
-                            td { (covered(target)) }
+                            td { (target.kernel) }
+                            td { (target.target) }
+                            td.number { (grouped(target.cases)) }
+                            td.number { (grouped(target.cases_per_second.round() as u64)) }
+                            td.number { (grouped(target.known)) }
+                            td.number { (grouped(target.unsupported)) }
+                            td.number { (grouped(target.corpus_before)) " → " (grouped(target.corpus_after)) }
+                            td.number { (covered(target)) }
                         }
                     }
                 }

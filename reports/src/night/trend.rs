@@ -39,7 +39,7 @@ pub(super) fn plot(trend: &Trend) -> Markup {
         figure {
             figcaption { strong { (trend.title) } ", last " (number(value)) "." }
             div.scroll tabindex="0" {
-                svg.spread.growth viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img"
+                svg.spread.growth.trend viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img"
                     aria-label={ (trend.title) ". " (spoken.join(", ")) } {
                     @for part in [0.0, 0.5, 1.0] {
                         @let y = round(up(top_value * part));
@@ -62,11 +62,10 @@ pub(super) fn plot(trend: &Trend) -> Markup {
     }
 }
 
-/// Three digits that count.
+/// Three digits that count, or a whole number.
 pub(super) fn number(value: f64) -> String {
     match value.abs() {
-        0.0 => "0".to_owned(),
-        size if size >= 100.0 => crate::html::grouped(value.round() as u64),
+        size if size >= 100.0 || size.fract() == 0.0 => crate::html::grouped(value.round() as u64),
         size if size >= 10.0 => format!("{value:.1}"),
         size if size >= 1.0 => format!("{value:.2}"),
         _ => format!("{value:.4}"),

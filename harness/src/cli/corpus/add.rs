@@ -1,6 +1,9 @@
 //! `countersign corpus add`: a case becomes a member of a corpus.
 //!
-//! Invariant: nothing is written unless the case ran, and an existing file is never overwritten.
+//! With an archive of `corpus pack`, the cases in it become members of the grown corpus.
+//!
+//! Invariant: nothing is written unless the case ran, and an existing file is never overwritten; nor is anything of an archive
+//! that isn't sound.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +14,7 @@ use serde_json::json;
 use super::super::console::{Failure, print, today};
 use super::super::items::{self, Tried};
 use super::super::{PythonArgument, session};
+use super::grown::{self, StateArgument};
 use crate::campaign::write_whole;
 use crate::corpus::{Expect, Origin, expectation, free_name, name_for, same_case, slug};
 use crate::replay::Item;
@@ -21,23 +25,24 @@ const EXAMPLES: &str = "\
 Examples:
   countersign corpus add countersign/findings/x.toml --to corpus/regressions/jax-rpa \\
       --from \"seed 1, case 17\" --cause \"An empty sequence's block is never waited for.\"
-  countersign corpus add my-batch.toml --to corpus --from \"issue 12\" --cause \"…\" --name two-prefills";
+  countersign corpus add my-batch.toml --to corpus --from \"issue 12\" --cause \"…\" --name two-prefills
+  countersign corpus add grown.zip";
 
 /// Arguments of `corpus add`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// A case file.
+    /// A case file; or an archive of `corpus pack` (*.zip), which goes to the grown corpus and needs nothing else.
     file: PathBuf,
-    /// The corpus folder that it goes to; made if it doesn't exist.
+    /// The corpus folder that the case goes to; made if it doesn't exist.
     #[arg(long, value_name = "DIR")]
-    to: PathBuf,
+    to: Option<PathBuf>,
     /// What the case came from: a campaign's seed and index, an issue, a person.
     #[arg(long, value_name = "TEXT")]
-    from: String,
+    from: Option<String>,
     /// Why the case matters, in plain words.
     #[arg(long, value_name = "TEXT")]
-    cause: String,
+    cause: Option<String>,
     /// Its file's name [default: from the rules that it breaks and what the kernel does].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -45,11 +50,20 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    state: StateArgument,
+    #[command(flatten)]
     python: PythonArgument,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
-    let Arguments { file, to, from, cause, name, json, python } = arguments;
+    let Arguments { file, to, from, cause, name, json, state, python } = arguments;
+    if file.extension().is_some_and(|ending| ending == "zip") {
+        return grown::take_in(file, state, *json);
+    }
+    let (Some(to), Some(from), Some(cause)) = (to, from, cause) else {
+        let needed = "a case of a corpus has a folder, an origin and a cause: give --to, --from and --cause";
+        return Err(Failure::new(needed, "only an archive of `countersign corpus pack` needs none of them"));
+    };
     let catalogue = session::catalogue(python)?;
     if !file.is_file() {
         return Err(Failure::new(format!("{}: no such file", file.display()), "name one case file"));

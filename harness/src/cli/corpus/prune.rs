@@ -13,6 +13,7 @@ use super::super::console::{CaseProgress, Failure, print};
 use super::super::fuzz::{cores, watch_interrupts};
 use super::super::items::{self, Selection, TierName, Tried};
 use super::super::{PythonArgument, session};
+use super::grown::{self, StateArgument};
 use crate::corpus::{Verdict, Worth, prune};
 use crate::judge::judge;
 use crate::replay::Item;
@@ -22,13 +23,14 @@ use countersign_kernels::engine::Policy;
 const EXAMPLES: &str = "\
 Examples:
   countersign corpus prune corpus/regressions
-  countersign corpus prune corpus/regressions --yes";
+  countersign corpus prune corpus/regressions --yes
+  countersign corpus prune grown --yes     # what nights have grown, in the cache folder or --state";
 
 /// Arguments of `corpus prune`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// A folder of case files.
+    /// A folder of case files, or `grown`: the corpus of nights, where a case stays that reaches something smaller ones don't.
     folder: PathBuf,
     /// Remove the files; otherwise they are named only.
     #[arg(long)]
@@ -43,15 +45,21 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    state: StateArgument,
+    #[command(flatten)]
     python: PythonArgument,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let folder = &arguments.folder;
+    if grown::is_meant(folder) {
+        let Arguments { yes, json, state, python, .. } = arguments;
+        return grown::prune(state, python, *yes, *json);
+    }
     if !folder.is_dir() {
         return Err(Failure::new(
             format!("{}: no such folder", folder.display()),
-            "name a folder of case files",
+            "name a folder of case files, or `grown`",
         ));
     }
     let catalogue = session::catalogue(&arguments.python)?;

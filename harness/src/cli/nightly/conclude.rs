@@ -11,23 +11,22 @@ use std::time::Instant;
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::env::Environment;
 use countersign_reports::{
-    FindingStatus, KernelReport, NIGHT_VERSION, Night as NightReport, NightFinding, NightTarget, Timing,
-    Trend, night_to_html, night_to_json, night_to_markdown,
+    FindingStatus, KernelReport, NIGHT_VERSION, Night as NightReport, NightFinding, NightTarget, Report,
+    Timing, Trend, night_to_html, night_to_json, night_to_markdown,
 };
 use serde_json::json;
 
-use super::super::console::{Failure, print, today};
+use super::super::console::{Failure, print};
 use super::super::fuzz::{absolute, write_report};
 use super::super::items;
 use super::super::replay::replay_kernel;
 use super::supervisor::Searched;
 use super::{Night, Pending, is_raised, version_of};
 use crate::campaign::{Subject as _, panic_message, tool, write_whole};
-use crate::fuzzing::{Guidance, Hunt, Probe};
 use crate::judge::judge;
 use crate::loaded::Loaded;
 use crate::minimise::{BUDGET, Draft, Minimiser, Target as Kept};
-use crate::night::{RunRecord, Store, Target, TargetRecord};
+use crate::night::{RunRecord, Sifted, Store, Target, TargetRecord, sift};
 use crate::replay::{Item, Replay};
 use crate::repro::{self, Besides};
 
@@ -128,23 +127,8 @@ impl Night<'_> {
             ));
         }
         let (names, start): (Vec<String>, Vec<_>) = cases.into_iter().unzip();
-        let mut worthy = Vec::new();
-        let covered = match target {
-            Target::Differential => {
-                let mut hunt = Hunt::new(loaded, self.known, self.policy, Guidance::Coverage, start, 0);
-                while hunt.waiting() > 0 && !is_raised(self.interrupted) {
-                    worthy.push(hunt.step().fresh > 0);
-                }
-                hunt.covered().count()
-            }
-            Target::Validators => {
-                let mut probe = Probe::new(loaded.kernel(), loaded.variants(), self.known, start, 0);
-                while probe.waiting() > 0 && !is_raised(self.interrupted) {
-                    worthy.push(probe.step(&mut |_| {}).1);
-                }
-                probe.covered()
-            }
-        };
+        let go_on = || !is_raised(self.interrupted);
+        let Sifted { covered, worthy } = sift(loaded, target, self.known, self.policy, start, &go_on);
         // A case that nobody tried, after a Ctrl-C, stays.
         let dropped: Vec<&String> =
             names.iter().zip(&worthy).filter(|(_, worthy)| !**worthy).map(|(name, _)| name).collect();
@@ -256,11 +240,19 @@ impl Night<'_> {
             out: Some(absolute(&self.out)),
         };
         let report = replay.finish(reports, interrupted, timing);
+        for (count, what) in [
+            (report.summary.unasked, "cases: the kernel's real checks could not be asked"),
+            (report.summary.unsupported, "cases of the replay met something that the VM doesn't know"),
+        ] {
+            if count > 0 {
+                self.trouble(format!("{count} {what}: see report.html"));
+            }
+        }
         let mut findings = self.unexplained(&report.findings);
         let gone = self.let_go(&mut findings, interrupted);
         let expired: Vec<String> = self
             .known
-            .expired(&today())
+            .expired(&self.date)
             .map(|entry| format!("{} expired on {}", entry.signature, entry.expires.as_deref().unwrap_or("")))
             .collect();
         let unsupported = targets.iter().any(|target| target.report.unsupported > 0);
@@ -286,7 +278,7 @@ impl Night<'_> {
             version: NIGHT_VERSION,
             tool: tool(),
             number: self.state.number,
-            date: today(),
+            date: self.date.clone(),
             seconds,
             seed: self.seed,
             jobs: self.jobs,
@@ -302,17 +294,25 @@ impl Night<'_> {
             warnings,
             trends,
         };
-        write_report(&self.out, &report)?;
-        let json =
-            night_to_json(&night).map_err(|error| Failure::new(error.to_string(), "please report this"))?;
         let (page, text) = (night_to_html(&night), night_to_markdown(&night));
-        for (name, form) in [("night.json", &json), ("night.md", &text), ("night.html", &page)] {
+        let written = self.write(&report, &night, &page, &text);
+        self.event("ended", json!({ "night": night.number, "exit_code": exit_code, "cases": cases }));
+        // What a full disk kept from the files is told here.
+        print(&text)?;
+        written?;
+        print(&format!("\nreport: {}\n", self.out.join("night.html").display()))?;
+        Ok(exit_code)
+    }
+
+    fn write(&self, report: &Report, night: &NightReport, page: &str, text: &str) -> Result<(), Failure> {
+        write_report(&self.out, report)?;
+        let json =
+            night_to_json(night).map_err(|error| Failure::new(error.to_string(), "please report this"))?;
+        for (name, form) in [("night.json", json.as_str()), ("night.md", text), ("night.html", page)] {
             let path = self.out.join(name);
             write_whole(&path, form.as_bytes()).map_err(|error| Failure::file(&path, error))?;
         }
-        self.event("ended", json!({ "night": night.number, "exit_code": exit_code, "cases": cases }));
-        print(&format!("{text}\nreport: {}\n", self.out.join("night.html").display()))?;
-        Ok(exit_code)
+        Ok(())
     }
 
     /// What the replay showed and nothing explains, regressions included.

@@ -6,10 +6,11 @@
 //! ```
 //!
 //! Invariant: an event is written after the file that it names, and what an event names stays, or a later event says that it
-//! went. Only this process stores anything; workers tell it. Time is measured by a clock that never jumps.
+//! went. Only this process stores anything; workers tell it. Time is measured by a clock that never jumps, and the date is that of
+//! the night's beginning, read once.
 
 mod conclude;
-mod state;
+pub(super) mod state;
 mod supervisor;
 pub(super) mod worker;
 
@@ -89,6 +90,8 @@ pub(super) struct Arguments {
 struct Night<'a> {
     out: PathBuf,
     working: PathBuf,
+    /// When the night began.
+    date: String,
     state: State,
     log: EventLog,
     jobs: usize,
@@ -134,11 +137,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let working = out.join("working");
     fs::create_dir_all(&working).map_err(|error| Failure::file(&working, error))?;
     let environment = session::environment(arguments.python.python.clone())?;
-    let (state, troubles) = State::open(arguments.state.as_deref(), environment.home(), &out)?;
+    let date = today();
+    let (state, troubles) = State::open(arguments.state.as_deref(), environment.home(), &out, &date)?;
     let seed = arguments.seed.unwrap_or(state.number as u64);
     let mut night = Night {
         out,
         working,
+        date,
         jobs: arguments.jobs.map_or_else(cores, usize::from),
         hang: arguments.hang,
         seed,
@@ -210,6 +215,9 @@ impl Night<'_> {
 
     /// Something went wrong, and the night goes on.
     fn trouble(&mut self, what: String) {
+        if self.troubles.contains(&what) {
+            return; // on a full disk it would be told for every case
+        }
         eprintln!("trouble: {what}");
         if let Err(error) = self.log.event("trouble", json!({ "what": what })) {
             self.note(format!("the event log could not be written: {error}"));
@@ -266,7 +274,7 @@ impl Night<'_> {
 
     /// Stores a finding in the run's folder and in the state's, then announces it.
     fn store(&mut self, pending: &Pending) {
-        let text = pending.text(self.seed);
+        let text = pending.text(self.seed, &self.date);
         let mut stored = false;
         for path in [self.out.join(&pending.file), self.state.findings().join(pending.name())] {
             match write_whole(&path, text.as_bytes()) {
@@ -312,14 +320,14 @@ impl Pending {
         self.file.rsplit('/').next().unwrap_or(&self.file)
     }
 
-    fn text(&self, seed: u64) -> String {
+    fn text(&self, seed: u64, date: &str) -> String {
         let from = format!("a night, seed {seed}");
         let from = match &self.minimised {
             Some(how) => from + Pending::MINIMISED + how,
             None => from,
         };
         let cause = format!("shows {}: {}", self.signature, self.detail);
-        let origin = Some(Origin { when: today(), from, cause });
+        let origin = Some(Origin { when: date.to_owned(), from, cause });
         CorpusFile { case: self.case.clone(), origin, expect: None }.to_toml()
     }
 }

@@ -11,9 +11,39 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::console::{Failure, today};
+use countersign_kernels::env::cache_folder;
+
+use super::super::console::Failure;
 use crate::campaign::tool;
 use crate::night::{History, Store, Target};
+
+/// The grown corpus within it.
+const CORPUS: &str = "corpus";
+
+/// The grown corpus of a state's folder, without a night: locked, so that no night has it meanwhile.
+pub(in super::super) struct Grown {
+    /// Its folder, which needn't be there.
+    pub(in super::super) corpus: PathBuf,
+    _lock: File,
+}
+
+impl Grown {
+    /// Of `asked` or the cache folder's. With `make`, the state's folder is made where needed.
+    pub(in super::super) fn open(asked: Option<&Path>, make: bool) -> Result<Grown, Failure> {
+        let folder = folder(asked, &cache_folder()?);
+        if !make && !folder.is_dir() {
+            return Err(Failure::new(
+                format!("{}: no such folder", folder.display()),
+                "`countersign nightly` grows a corpus there; --state names another folder",
+            ));
+        }
+        let lock = prepare(&folder).map_err(|error| Failure::file(&folder, error))?;
+        if let Some(error) = hold(&lock, &folder)? {
+            return Err(Failure::file(&folder.join("lock"), error));
+        }
+        Ok(Grown { corpus: folder.join(CORPUS), _lock: lock })
+    }
+}
 
 /// The state's folder, opened.
 pub(super) struct State {
@@ -26,14 +56,14 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Opens `asked` or the cache folder's; else, with the reason, one in the run's folder.
+    /// Opens `asked` or the cache folder's; else, with the reason, one in the run's folder. `date` is the night's.
     pub(super) fn open(
         asked: Option<&Path>,
         home: &Path,
         out: &Path,
+        date: &str,
     ) -> Result<(State, Vec<String>), Failure> {
-        let folder = asked.map_or_else(|| home.join("nightly"), Path::to_owned);
-        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        let folder = folder(asked, home);
         let mut troubles = Vec::new();
         let (folder, lock) = match prepare(&folder) {
             Ok(lock) => (folder, lock),
@@ -48,20 +78,11 @@ impl State {
                 (instead, lock)
             }
         };
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Failure::new(
-                    format!("another night uses {}", folder.display()),
-                    "wait for its end, or name another folder with --state",
-                ));
-            }
-            Err(TryLockError::Error(error)) => {
-                troubles.push(format!("no lock on {}: {error}", folder.display()))
-            }
+        if let Some(error) = hold(&lock, &folder)? {
+            troubles.push(format!("no lock on {}: {error}", folder.display()));
         }
         let opened = History::open(&folder.join("history.sqlite"))
-            .and_then(|history| Ok((history.begin(&today(), &tool())?, history)));
+            .and_then(|history| Ok((history.begin(date, &tool())?, history)));
         let (number, history) = match opened {
             Ok((number, history)) => {
                 match history.unfinished(number) {
@@ -89,7 +110,25 @@ impl State {
 
     /// The grown corpus of a kernel and target.
     pub(super) fn corpus(&self, kernel: &str, target: Target) -> io::Result<Store> {
-        Store::open(self.folder.join("corpus").join(kernel).join(target.name()))
+        Store::open(self.folder.join(CORPUS).join(kernel).join(target.name()))
+    }
+}
+
+/// `asked` or the cache folder's.
+fn folder(asked: Option<&Path>, home: &Path) -> PathBuf {
+    let folder = asked.map_or_else(|| home.join("nightly"), Path::to_owned);
+    std::path::absolute(&folder).unwrap_or(folder)
+}
+
+/// Takes the lock, or says why there is none to be had. That another process has it is a failure.
+fn hold(lock: &File, folder: &Path) -> Result<Option<io::Error>, Failure> {
+    match lock.try_lock() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => Err(Failure::new(
+            format!("another night uses {}", folder.display()),
+            "wait for its end, or name another folder with --state",
+        )),
+        Err(TryLockError::Error(error)) => Ok(Some(error)),
     }
 }
 
@@ -97,4 +136,38 @@ impl State {
 fn prepare(folder: &Path) -> io::Result<File> {
     fs::create_dir_all(folder.join("findings"))?;
     File::options().create(true).truncate(false).write(true).open(folder.join("lock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::night::RunRecord;
+
+    #[test]
+    fn a_clock_that_jumps_puts_no_night_before_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = RunRecord { findings: vec!["a".to_owned()], ..RunRecord::default() };
+        for (number, date) in (1..).zip(["2026-03-29", "1970-01-01", "2099-12-31", "2026-03-29"]) {
+            let (mut state, troubles) =
+                State::open(Some(folder.path()), folder.path(), folder.path(), date).unwrap();
+            assert_eq!((state.number, troubles), (number, Vec::<String>::new()));
+            let history = state.history.as_mut().unwrap();
+            history.end(number, &record).unwrap();
+            assert_eq!(history.first_seen("a").unwrap(), Some(1));
+            let nights: Vec<i64> = history.trends(60).unwrap()[0].1.iter().map(|point| point.0).collect();
+            assert_eq!(nights, (1..=number).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn one_night_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || State::open(Some(folder.path()), folder.path(), folder.path(), "2026-03-29");
+        let first = open().unwrap();
+        let refused = |failure: Failure| assert!(failure.to_string().contains("another night"), "{failure}");
+        open().err().map(refused).unwrap();
+        Grown::open(Some(folder.path()), true).err().map(refused).unwrap();
+        drop(first);
+        Grown::open(Some(folder.path()), true).unwrap();
+    }
 }
