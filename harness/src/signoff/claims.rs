@@ -74,18 +74,19 @@ pub fn judge(measure: &Measure<'_>, evidence: &Evidence<'_>) -> Judgement {
         mutation(measure, evidence.mutation),
         compile(),
     ];
-    let required = |claim: &Claim| match claim.id.as_str() {
+    let of = |standing| claims.iter().filter(move |claim| claim.standing == standing);
+    let mut refused: Vec<String> = of(Standing::Failed).map(|claim| claim.id.clone()).collect();
+    let is_required = |claim: &&Claim| match claim.id.as_str() {
         "compile" => measure.policy.compile.required,
         // A family without relations has none to ask; the claim says so.
         "relations" => false,
+        // Left out where something else is refused.
+        "mutation" => refused.is_empty(),
         _ => true,
     };
-    let is_refused = |claim: &&Claim| match claim.standing {
-        Standing::Met => false,
-        Standing::Failed => true,
-        Standing::NotMeasured => required(claim),
-    };
-    let refused: Vec<String> = claims.iter().filter(is_refused).map(|claim| claim.id.clone()).collect();
+    let unmeasured: Vec<String> =
+        of(Standing::NotMeasured).filter(is_required).map(|claim| claim.id.clone()).collect();
+    refused.extend(unmeasured);
     let verdict = match (refused.is_empty(), waivers.is_empty()) {
         (false, _) => Verdict::Refused,
         (true, false) => Verdict::SignedWithWaivers,

@@ -8,17 +8,18 @@ use super::{Claim, Signoff};
 
 /// Renders `signoff` as Markdown.
 pub fn signoff_to_markdown(signoff: &Signoff) -> String {
-    let mut out = format!("# {}: {}\n\n", signoff.of_what(), signoff.sentence());
+    let mut out = format!("# {}: {}\n\n", signoff.kernel, signoff.sentence());
     if let Some(mutant) = &signoff.mutant {
         let _ = writeln!(out, "**A fault was put into this kernel on purpose:** {mutant}\n");
     }
     let unpinned = if signoff.unpinned { ", unpinned" } else { "" };
     let _ = writeln!(
         out,
-        "{} on {}, seed {}{unpinned}. Not seen from here: {}.\n",
+        "{} on {}, seed {}{unpinned}; lowered with {}. Not seen from here: {}.\n",
         signoff.tool,
         signoff.timing.date,
         signoff.seed,
+        signoff.lowered_with(),
         signoff.not_seen.join("; ")
     );
     out += "| claim | standing | required | measured |\n| --- | --- | --- | --- |\n";

@@ -319,23 +319,20 @@ pub struct SignoffTiming {
 }
 
 impl Signoff {
-    /// `kernel`, with the version of its first package.
-    pub fn of_what(&self) -> String {
+    /// What it was lowered with: `jax 0.10.2, jaxlib 0.10.2`.
+    pub fn lowered_with(&self) -> String {
         let packages: Vec<String> =
             self.packages.iter().map(|(name, version)| format!("{name} {version}")).collect();
-        match packages.is_empty() {
-            true => self.kernel.clone(),
-            false => format!("{} ({})", self.kernel, packages.join(", ")),
-        }
+        packages.join(", ")
     }
 
     /// The verdict as a sentence without its full stop.
     pub fn sentence(&self) -> String {
         match (self.verdict, self.waivers.len()) {
-            (Verdict::Signed, _) => "Signed".to_owned(),
-            (Verdict::SignedWithWaivers, 1) => "Signed with 1 waiver".to_owned(),
-            (Verdict::SignedWithWaivers, count) => format!("Signed with {count} waivers"),
-            (Verdict::Refused, _) => format!("Refused: {}", self.refused.join(", ")),
+            (Verdict::Signed, _) => "signed".to_owned(),
+            (Verdict::SignedWithWaivers, 1) => "signed with 1 waiver".to_owned(),
+            (Verdict::SignedWithWaivers, count) => format!("signed with {count} waivers"),
+            (Verdict::Refused, _) => format!("refused for {}", self.refused.join(", ")),
         }
     }
 }

@@ -28,7 +28,7 @@ pub fn signoff_to_html(signoff: &Signoff) -> String {
     }
     sections.push(Section { id: "controls", title: "Controls and relations", body: controls(signoff) });
     sections.push(Section { id: "inputs", title: "What was signed", body: inputs(signoff) });
-    let title = format!("{}: {}", signoff.of_what(), signoff.sentence());
+    let title = format!("{}: {}", signoff.kernel, signoff.sentence());
     let footer = html! { footer { p { (signoff.tool) ", sign-off of version " (signoff.version) "." } } };
     page(&title, &header(signoff), &sections, &footer)
 }
@@ -39,9 +39,9 @@ fn header(signoff: &Signoff) -> Markup {
     html! {
         (strip::patterns())
         p.tool { (signoff.tool) " · sign-off" }
-        h1.news[refused] { (signoff.sentence()) }
+        h1.news[refused] { (signoff.kernel) ": " (signoff.sentence()) }
         p.lead {
-            (signoff.of_what()) ", " (signoff.timing.date) ", seed " (signoff.seed) "."
+            "Lowered with " (signoff.lowered_with()) ". Signed on " (signoff.timing.date) ", seed " (signoff.seed) "."
             @if signoff.unpinned { " " strong { "Unpinned: it comes from the user's own environment or file." } }
             @if let Some(mutant) = &signoff.mutant { " " strong.warn { "A fault was put into this kernel on purpose: " (mutant) "." } }
         }
@@ -64,7 +64,7 @@ fn of(signoff: &Signoff, standing: Standing) -> usize {
 
 fn claims(claims: &[Claim]) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Claims" {
+        div.scroll tabindex="0" role="region" aria-label="The claims as a table" {
             table.plain.claims {
                 thead { tr { th scope="col" { "claim" } th scope="col" { "standing" } th scope="col" { "asked for" } th scope="col" { "measured" } } }
                 tbody {
@@ -201,7 +201,7 @@ fn controls(signoff: &Signoff) -> Markup {
         }
         @if let Some(relations) = &signoff.relations {
             h3 { "Relations" }
-            div.scroll tabindex="0" role="region" aria-label="Relations" {
+            div.scroll tabindex="0" role="region" aria-label="The relations as a table" {
                 table.plain {
                     thead { tr { th scope="col" { "relation" } th scope="col" { "holds" } th.number scope="col" { "held" } th.number scope="col" { "failed" } th.number scope="col" { "doesn't apply" } } }
                     tbody {

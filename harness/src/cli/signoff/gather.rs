@@ -152,7 +152,7 @@ impl Gathering<'_> {
                 score.map(|score| parts::scored(&score, &plan)).map_err(|why| Failure::new(why, help))
             })?);
         } else {
-            eprintln!("refused already ({}): no mutants are run", refused.join(", "));
+            eprintln!("refused already ({}), so no mutants are run", refused.join(", "));
         }
         Ok(parts)
     }

@@ -176,10 +176,5 @@ fn told(signoff: &Signoff, out: &Path) -> String {
         text += &format!("\na fault was put into the kernel on purpose: {mutant}\n");
     }
     text += &format!("\nnot seen from here: {}\n", signoff.not_seen.join("; "));
-    text + &format!(
-        "\n{}: {}\n{}\n",
-        signoff.of_what(),
-        signoff.sentence(),
-        out.join("signoff.html").display()
-    )
+    text + &format!("\n{}: {}\n{}\n", signoff.kernel, signoff.sentence(), out.join("signoff.html").display())
 }
