@@ -313,7 +313,7 @@ fn a_repository_is_begun_once_and_what_is_there_stays() {
     assert_eq!(verified.status.code(), Some(0), "{}", text(&verified.stdout));
     std::fs::create_dir(folder.path().join("my kernels")).unwrap();
     std::fs::write(folder.path().join("my kernels/a=b.py"), "def f(): ...\n").unwrap();
-    let workflow = folder.path().join(files[3]);
+    let workflow = folder.path().join(files[4]);
     std::fs::remove_file(&workflow).unwrap();
     let own = countersign(folder.path(), &["init", "--kernel-from", "my kernels/a=b.py:f"]);
     assert_eq!(own.status.code(), Some(0), "{}", text(&own.stderr));

@@ -26,7 +26,7 @@ pub(super) struct Arguments {
     python: PythonArgument,
 }
 
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("corpus/README.md", include_str!("../init/README.md")),
     ("corpus/known.toml", include_str!("../init/known.toml")),
     ("corpus/regressions/example.toml", include_str!("../init/example.toml")),
