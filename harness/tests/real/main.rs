@@ -20,6 +20,7 @@ mod own_file;
 mod reproduced;
 mod sentinels;
 mod shapes;
+mod signoff;
 mod teeth;
 mod threads;
 mod unpinned;
