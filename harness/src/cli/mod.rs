@@ -12,6 +12,7 @@ mod controls;
 mod corpus;
 mod diagnose;
 mod fuzz;
+mod guidance;
 mod init;
 mod items;
 mod kernels;
@@ -76,6 +77,8 @@ enum Command {
     Controls(controls::Arguments),
     /// Make small faults in the kernel's own IR, and count how many are noticed.
     Mutants(mutants::Arguments),
+    /// Measure what it is worth that the search is guided by the kernel's coverage.
+    Guidance(guidance::Arguments),
     /// Run batches changed in ways whose effect is known, and compare: an oracle without a reference.
     Relations(relations::Arguments),
     /// Show a case: its batch as a table, the rules that it breaks, and what the validators say.
@@ -178,6 +181,7 @@ pub fn main() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Controls(arguments) => controls::run(&arguments),
         Command::Mutants(arguments) => mutants::run(&arguments),
+        Command::Guidance(arguments) => guidance::run(&arguments),
         Command::Relations(arguments) => relations::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
