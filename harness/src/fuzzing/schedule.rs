@@ -34,9 +34,10 @@ struct Yield {
 }
 
 impl Yield {
-    /// What is untried counts as one point in one execution.
+    /// What is untried counts for more than what was: else the first variants tried, of which all is new, would be tried again
+    /// and again before others.
     fn new() -> Yield {
-        Yield { points: 1.0, executions: 1.0 }
+        Yield { points: 64.0, executions: 1.0 }
     }
 
     fn learn(&mut self, points: u64) {

@@ -40,7 +40,7 @@ impl Bug {
     pub const ALL: [Bug; 5] = [
         Bug {
             name: "kv-one-over-a-block",
-            when: "its kv_len is one over a multiple of the KV block, there are more than two blocks, and it isn't the first",
+            when: "its kv_len is one over a multiple of the KV block, there are more than two blocks, it has more than one query, and it is the third or a later one",
             suits: |_| true,
             conditions: &[
                 |code| {
@@ -51,12 +51,13 @@ impl Bug {
                     let (block, two) = (code.at.kv_block, code.number(2));
                     code.compare(AT_LEAST, block, two)
                 },
-                |code| code.sequence_at_least(1),
+                |code| code.several_queries(),
+                |code| code.sequence_at_least(2),
             ],
         },
         Bug {
             name: "second-head-block",
-            when: "in the second head block, in its second KV block, if it is the third or a later one",
+            when: "in the second head block, in its second KV block, if it has more than one query and is the third or a later one",
             suits: |variant| facts::grid(variant).is_some_and(|[heads, _]| heads > 1),
             conditions: &[
                 |code| {
@@ -67,13 +68,14 @@ impl Bug {
                     let (block, one) = (code.at.kv_block, code.number(1));
                     code.compare(EQUAL, block, one)
                 },
+                |code| code.several_queries(),
                 |code| code.sequence_at_least(2),
             ],
         },
         Bug {
             name: "odd-page-count",
-            when: "it has an odd number of pages, at least three, and one query, and is the last of at least three",
-            suits: |variant| variant.pages_per_seq >= 3,
+            when: "it has an odd number of pages, at least five, the last of them full, and one query, and is the last of at least three",
+            suits: |variant| variant.pages_per_seq >= 5,
             conditions: &[
                 |code| {
                     let (pages, two, one) = (code.pages(), code.number(2), code.number(1));
@@ -81,8 +83,14 @@ impl Bug {
                     code.compare(EQUAL, odd, one)
                 },
                 |code| {
-                    let (pages, three) = (code.pages(), code.number(3));
-                    code.compare(AT_LEAST, pages, three)
+                    let (pages, five) = (code.pages(), code.number(5));
+                    code.compare(AT_LEAST, pages, five)
+                },
+                |code| {
+                    let (keys, size, zero) =
+                        (code.kv_len(), code.number(code.variant.page_size), code.number(0));
+                    let rest = code.binary("arith.remsi", keys, size);
+                    code.compare(EQUAL, rest, zero)
                 },
                 |code| {
                     let (queries, one) = (code.queries(), code.number(1));
@@ -94,7 +102,7 @@ impl Bug {
         },
         Bug {
             name: "ends-at-a-query-block",
-            when: "its queries end where a query block does, it has cached keys besides them, and it isn't the first",
+            when: "its queries end where a query block does, it has cached keys besides them, a full last KV block, and it is the last of at least three",
             suits: |variant| variant.blocks().is_some_and(|blocks| blocks.queries > 1),
             conditions: &[
                 |code| {
@@ -108,7 +116,13 @@ impl Bug {
                     let (keys, queries) = (code.kv_len(), code.queries());
                     code.compare(GREATER, keys, queries)
                 },
-                |code| code.sequence_at_least(1),
+                |code| {
+                    let block = facts::kv_block(code.variant).unwrap_or(1);
+                    let (left, size) = (code.left(), code.number(block));
+                    code.compare(EQUAL, left, size)
+                },
+                |code| code.is_last_sequence(),
+                |code| code.sequence_at_least(2),
             ],
         },
         Bug {
@@ -121,10 +135,7 @@ impl Bug {
                     let (keys, edge) = (code.kv_len(), code.constant(window.saturating_add(1)));
                     code.compare(EQUAL, keys, edge)
                 },
-                |code| {
-                    let (queries, one) = (code.queries(), code.number(1));
-                    code.compare(GREATER, queries, one)
-                },
+                |code| code.several_queries(),
                 |code| code.sequence_at_least(1),
             ],
         },
@@ -318,6 +329,11 @@ impl Code<'_> {
     fn queries(&mut self) -> ValueId {
         let (start, end) = (self.load(self.at.cu_q_lens.clone(), self.at.sequence), self.end());
         self.binary("arith.subi", end, start)
+    }
+
+    fn several_queries(&mut self) -> ValueId {
+        let (queries, one) = (self.queries(), self.number(1));
+        self.compare(GREATER, queries, one)
     }
 
     fn sequence_at_least(&mut self, least: usize) -> ValueId {
