@@ -21,6 +21,7 @@ mod reproduced;
 mod seeded;
 mod sentinels;
 mod shapes;
+mod signoff;
 mod teeth;
 mod threads;
 mod unpinned;
