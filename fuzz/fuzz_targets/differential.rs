@@ -3,5 +3,5 @@
 #![no_main]
 
 countersign_fuzz::case_target!(|data: &[u8]| {
-    countersign_fuzz::with_counters(|counters| countersign::fuzzing::one_input(data, counters))
+    countersign_fuzz::with_counters(|counters, bug| countersign::fuzzing::one_input(data, counters, bug))
 });

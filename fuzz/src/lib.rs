@@ -10,15 +10,18 @@ const COUNTERS: usize = 1 << 16;
 #[used]
 static mut EXTRA: [u8; COUNTERS] = [0; COUNTERS];
 
-/// Calls `then` with the counters; with none if `COUNTERSIGN_UNGUIDED` is set, to compare.
-pub fn with_counters<T>(then: impl FnOnce(&mut [u8]) -> T) -> T {
+/// Calls `then` with the counters; with none if `COUNTERSIGN_UNGUIDED` is set, to compare. And with the name of a bug to put into
+/// the kernel, where `COUNTERSIGN_BUG` has one.
+pub fn with_counters<T>(then: impl FnOnce(&mut [u8], Option<&str>) -> T) -> T {
+    let bug = std::env::var("COUNTERSIGN_BUG").ok();
+    let bug = bug.as_deref();
     if std::env::var_os("COUNTERSIGN_UNGUIDED").is_some() {
-        return then(&mut []);
+        return then(&mut [], bug);
     }
     let counters = &raw mut EXTRA;
     // SAFETY: libFuzzer runs one input at a time on one thread and touches the counters only between two of them, so this is
     // the only reference while `then` runs; no target calls this function within `then`.
-    then(unsafe { &mut *counters })
+    then(unsafe { &mut *counters }, bug)
 }
 
 /// A target over cases: what is none isn't kept, and libFuzzer's changes are made to typed cases.

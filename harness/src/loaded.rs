@@ -69,6 +69,25 @@ impl Loaded {
         }
     }
 
+    /// The same kernel after `edit` of each variant's module, which says whether it changed it; and how many it changed.
+    ///
+    /// # Errors
+    /// If an edited module doesn't lower; in words.
+    pub fn edited(&self, edit: &dyn Fn(&Variant, &mut Module) -> bool) -> Result<(Loaded, usize), String> {
+        let mut programs = self.programs.clone();
+        let mut changed = 0;
+        for (position, program) in programs.iter_mut().enumerate() {
+            let (Ok(loaded), Some(mut module)) = (program, self.module(position)) else { continue };
+            if edit(&self.variants[position], &mut module) {
+                let lowered = Program::lower(&module, self.outputs(position));
+                loaded.program = Lowered::new(lowered.map_err(|error| error.to_string())?);
+                changed += 1;
+            }
+        }
+        let (kernel, variants) = (self.kernel.clone(), self.variants.clone());
+        Ok((Loaded { kernel, variants, programs, unpinned: self.unpinned }, changed))
+    }
+
     /// Where the variant of that call is among [`Subject::variants`], whose block sizes are all known.
     pub fn position(&self, variant: &Variant) -> Option<usize> {
         self.variants.iter().position(|loaded| loaded.same_call(variant))

@@ -12,6 +12,7 @@ mod controls;
 mod corpus;
 mod diagnose;
 mod fuzz;
+mod guidance;
 mod init;
 mod items;
 mod kernels;
@@ -77,6 +78,8 @@ enum Command {
     Controls(controls::Arguments),
     /// Make small faults in the kernel's own IR, and count how many are noticed.
     Mutants(mutants::Arguments),
+    /// Measure what it is worth that the search is guided by the kernel's coverage.
+    Guidance(guidance::Arguments),
     /// Run batches changed in ways whose effect is known, and compare: an oracle without a reference.
     Relations(relations::Arguments),
     /// Sign a kernel off: all evidence, judged by a policy; or check such a document again.
@@ -181,6 +184,7 @@ pub fn main() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Controls(arguments) => controls::run(&arguments),
         Command::Mutants(arguments) => mutants::run(&arguments),
+        Command::Guidance(arguments) => guidance::run(&arguments),
         Command::Relations(arguments) => relations::run(&arguments),
         Command::Signoff(arguments) => signoff::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),

@@ -1,5 +1,5 @@
 //! A search guided by the kernel's own coverage, within this process: cases are drawn or changed, tried, judged, and kept where
-//! they cover points of the kernel's IR that no case before them did.
+//! they cover points of the kernel's IR that no case before them did; what comes next is for `schedule.rs` to say.
 //!
 //! It is what a libFuzzer target does, without libFuzzer, so that the installed binary can do it.
 //!
@@ -9,13 +9,13 @@
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use countersign_kernels::contract::{self, Keeping};
 use countersign_kernels::engine::Policy;
 
 use super::Tally;
-use super::attempt::{Engines, Tried, position};
+use super::attempt::{Engines, Tried};
 use super::guidance::Covered;
-use super::mutate::{crossed, mutated};
+use super::mutate::{changed, keeps};
+use super::schedule::{Plan, Schedule};
 use crate::campaign::{Subject, panic_message};
 use crate::case::Case;
 use crate::generate::generate;
@@ -26,19 +26,13 @@ use crate::signature::Signature;
 
 /// Keeps these streams apart from those of payloads, campaigns and mutations.
 const HUNT: u64 = 0x6875_6e74;
-/// Tries to change a case into one that keeps the contract, where such a one is wanted.
-const TRIES: u64 = 8;
-/// Most changes from parent to child.
-const MOST_CHANGES: u64 = 4;
-/// The cases kept last, of which half of the parents are taken.
-const LATEST: usize = 16;
 
-/// Which cases become parents of others.
+/// What decides which case is tried next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guidance {
-    /// Those that cover something new.
+    /// What those before it covered: see `schedule.rs`.
     Coverage,
-    /// Only those to start from; without any, every case is the generator's. To compare.
+    /// Nothing: every case is the generator's. To compare.
     None,
 }
 
@@ -54,7 +48,7 @@ pub struct Hunt<'s> {
     covered: Covered,
     /// To start from, not yet tried.
     waiting: VecDeque<Case>,
-    parents: Vec<Case>,
+    schedule: Schedule,
     shown: HashSet<Signature>,
     tally: Tally,
     unsupported: u64,
@@ -95,7 +89,7 @@ impl<'s> Hunt<'s> {
             engines: Engines::of(subject),
             covered: Covered::new(subject.variants().len()),
             waiting: start.into(),
-            parents: Vec::new(),
+            schedule: Schedule::new(subject.variants().len()),
             shown: HashSet::new(),
             tally: Tally::default(),
             unsupported: 0,
@@ -117,9 +111,9 @@ impl<'s> Hunt<'s> {
         &self.covered
     }
 
-    /// The cases from which others are made.
-    pub fn parents(&self) -> &[Case] {
-        &self.parents
+    /// The cases from which others are made: each covered something new.
+    pub fn parents(&self) -> impl ExactSizeIterator<Item = &Case> {
+        self.schedule.parents()
     }
 
     /// Cases to start from that are still to be tried.
@@ -134,9 +128,10 @@ impl<'s> Hunt<'s> {
 
     /// [`Hunt::step`], with the case told before it is tried.
     pub fn step_after(&mut self, before: &mut dyn FnMut(&Case)) -> Step {
-        let first = self.waiting.pop_front();
-        let given = first.is_some();
-        let case = first.unwrap_or_else(|| self.draw());
+        let (case, plan) = match self.waiting.pop_front() {
+            Some(case) => (case, None),
+            None => self.draw(),
+        };
         self.steps += 1;
         before(&case);
         let Hunt { subject, known, policy, engines, .. } = self;
@@ -155,66 +150,37 @@ impl<'s> Hunt<'s> {
                 self.tally.decoded += 1;
                 self.tally.known += known;
                 self.unsupported += u64::from(note == Note::Unsupported);
-                step.fresh = self.covered.add(position, self.engines.coverage(position));
+                let coverage = self.engines.coverage(position);
+                step.fresh = self.covered.add(position, coverage);
+                if self.guidance == Guidance::Coverage {
+                    let keeps = || keeps(&step.case, self.subject.variants());
+                    self.schedule.learn(plan, &step.case, position, coverage, step.fresh, keeps);
+                }
                 step.findings =
                     new.into_iter().filter(|finding| self.shown.insert(finding.signature.clone())).collect();
-                let kept = match self.guidance {
-                    Guidance::Coverage => step.fresh > 0,
-                    Guidance::None => given,
-                };
-                if kept {
-                    self.parents.push(step.case.clone());
-                }
             }
         }
         step
     }
 
-    /// One case in four is the generator's, all are while there is no parent; the rest are changed or crossed.
-    fn draw(&self) -> Case {
+    /// The next case, and the plan that it follows.
+    fn draw(&mut self) -> (Case, Option<Plan>) {
         let mut draws = Stream::at(self.seed, [HUNT, self.steps, 0, 0]);
-        if self.parents.is_empty() || draws.below(4) == 0 {
-            let kernel = &self.subject.kernel().id;
-            return generate(draws.bits(), 0, kernel, self.subject.variants(), None).case;
-        }
-        // As the generator does: three in five keep the contract. A change breaks it more often than not.
-        let wants_kept = draws.below(5) < 3;
-        let tries = if wants_kept { TRIES } else { 1 };
-        let mut child = self.child(&mut draws);
-        for _ in 1..tries {
-            if keeps(&child, self.subject) {
-                break;
-            }
-            child = self.child(&mut draws);
-        }
-        child
-    }
-
-    fn child(&self, draws: &mut Stream) -> Case {
-        let variants = self.subject.variants();
-        let parent = self.parent(draws);
-        let mut child = match draws.below(8) {
-            0 => crossed(parent, self.parent(draws), variants, draws.bits()),
-            _ => parent.clone(),
+        let (kernel, variants) = (&self.subject.kernel().id, self.subject.variants());
+        let plan = match self.guidance {
+            Guidance::Coverage => Some(self.schedule.plan(&mut draws)),
+            Guidance::None => None,
         };
-        for _ in 0..=draws.below(MOST_CHANGES) {
-            child = mutated(&child, variants, draws.bits());
-        }
-        child
+        let case = match plan {
+            Some(Plan::Change { parent, other, keep }) => {
+                let (parent, other) = (self.schedule.parent(parent), self.schedule.parent(other));
+                changed(parent, other, variants, keep, &mut draws)
+            }
+            Some(Plan::Fresh(Some(only))) => {
+                generate(draws.bits(), 0, kernel, &variants[only..=only], None).case
+            }
+            Some(Plan::Fresh(None)) | None => generate(draws.bits(), 0, kernel, variants, None).case,
+        };
+        (case, plan)
     }
-
-    /// One of the parents, of which there are some: half of the time one of the latest.
-    fn parent(&self, draws: &mut Stream) -> &Case {
-        let all = self.parents.len();
-        let among = if draws.below(2) == 0 { all.min(LATEST) } else { all };
-        &self.parents[all - 1 - draws.below(among as u64) as usize]
-    }
-}
-
-/// Whether a case's metadata breaks no rule.
-fn keeps(case: &Case, subject: &dyn Subject) -> bool {
-    let variants = subject.variants();
-    position(case, variants).is_some_and(|position| {
-        contract::check_metadata(&variants[position], &case.metadata).keeping() == Keeping::Kept
-    })
 }

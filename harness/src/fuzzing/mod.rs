@@ -4,10 +4,12 @@
 //! new finding makes [`one_input`] panic, which is how libFuzzer is told.
 
 mod attempt;
+mod experiment;
 mod guidance;
 mod hunt;
 mod mutate;
 mod probe;
+mod schedule;
 mod targets;
 
 use std::cell::RefCell;
@@ -17,6 +19,7 @@ use countersign_kernels::catalogue::{Catalogue, Tier};
 use countersign_kernels::engine::Policy;
 use countersign_kernels::env::{Environment, Silent};
 use countersign_kernels::export::export;
+use countersign_kernels::rpa::seeded::Bug;
 
 use crate::campaign::Subject;
 use crate::case::{Case, MAGIC};
@@ -26,6 +29,7 @@ use crate::known::KnownFile;
 use crate::loaded::Loaded;
 
 use attempt::{Engines, Tried, position};
+pub use experiment::{Rate, coverage_at, mann_whitney, median, rate_of, steps_until_found};
 pub use guidance::{Covered, mark, slot};
 pub use hunt::{Guidance, Hunt, Step};
 pub use mutate::{crossed, crossover, mutate, mutated};
@@ -80,11 +84,12 @@ impl Fuzzer {
         Fuzzer { subject, known, engines, tally: Tally::default() }
     }
 
-    /// The catalogue's kernel in its small variants, exported in the default environment, which is made if it is missing.
+    /// The catalogue's kernel in its small variants, exported in the default environment, which is made if it is missing; with
+    /// the bug of that name in it, if one is named.
     ///
     /// # Errors
     /// What stands in the way, with the remedy.
-    pub fn prepare() -> Result<Fuzzer, String> {
+    pub fn prepare(bug: Option<&str>) -> Result<Fuzzer, String> {
         let catalogue = Catalogue::builtin().map_err(|error| error.to_string())?;
         let kernel = catalogue.kernel(KERNEL).ok_or("the kernel is missing from the catalogue")?;
         let environment = Environment::open(None, None, &Silent).map_err(|error| error.to_string())?;
@@ -93,6 +98,13 @@ impl Fuzzer {
         let exports =
             export(&environment, &entry_point, &variants, &Silent).map_err(|error| error.to_string())?;
         let loaded = Loaded::new(kernel, variants, exports, environment.is_unpinned());
+        let loaded = match bug {
+            None => loaded,
+            Some(name) => {
+                let bug = Bug::named(name).ok_or_else(|| format!("no bug is called {name}"))?;
+                loaded.edited(&|variant, module| bug.put_into(variant, module))?.0
+            }
+        };
         let known = KnownFile::builtin().map_err(|error| error.to_string())?;
         Ok(Fuzzer::new(Box::new(loaded), known))
     }
@@ -126,31 +138,33 @@ thread_local! {
     static FUZZER: RefCell<Option<Fuzzer>> = const { RefCell::new(None) };
 }
 
-/// Calls `then` with this thread's fuzzer, prepared by the first call.
+/// Calls `then` with this thread's fuzzer, prepared by the first call, with that bug in its kernel.
 ///
 /// # Panics
 /// If nothing can be fuzzed at all.
-fn with_fuzzer<T>(then: impl FnOnce(&mut Fuzzer) -> T) -> T {
+fn with_fuzzer<T>(bug: Option<&str>, then: impl FnOnce(&mut Fuzzer) -> T) -> T {
     FUZZER.with_borrow_mut(|fuzzer| {
-        then(fuzzer.get_or_insert_with(|| match Fuzzer::prepare() {
+        then(fuzzer.get_or_insert_with(|| match Fuzzer::prepare(bug) {
             Ok(fuzzer) => fuzzer,
             Err(error) => panic!("can't fuzz: {error}"),
         }))
     })
 }
 
-/// Tries one input of the target `differential`; see [`Fuzzer::one_input`] for `counters`. The tally goes to standard error
+/// Tries one input of the target `differential`; see [`Fuzzer::one_input`] for `counters`. The kernel is the catalogue's, or that
+/// with the bug named in the first call, to see how soon it is found. The tally goes to standard error
 /// whenever the decoded cases reach a power of two.
 ///
 /// # Panics
 /// If it shows a new finding (the message has the signature and the case in TOML), or nothing can be fuzzed at all.
-pub fn one_input(data: &[u8], counters: &mut [u8]) -> Taken {
-    with_fuzzer(|fuzzer| {
+pub fn one_input(data: &[u8], counters: &mut [u8], bug: Option<&str>) -> Taken {
+    with_fuzzer(bug, |fuzzer| {
         let Some((case, findings)) = fuzzer.one_input(data, counters) else { return Taken::Rejected };
-        if let Some(finding) = findings.first() {
-            panic!("new finding: {}\n{}\n\n{}", finding.signature, finding.detail, case.to_toml());
-        }
         let Tally { decoded, rejected, known } = fuzzer.tally();
+        if let Some(finding) = findings.first() {
+            let (signature, detail) = (&finding.signature, &finding.detail);
+            panic!("new finding: {signature} in case {decoded}\n{detail}\n\n{}", case.to_toml());
+        }
         if decoded.is_power_of_two() {
             eprintln!("{decoded} cases, {rejected} inputs rejected, {known} known findings passed over");
         }

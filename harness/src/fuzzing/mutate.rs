@@ -7,15 +7,21 @@ use std::cell::RefCell;
 
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
+use countersign_kernels::contract::{self, Keeping};
 use countersign_kernels::rpa::facts;
 use countersign_reference::Metadata;
 
-use super::{KERNEL, decode};
+use super::{KERNEL, decode, position};
 use crate::case::{Case, VariantRef};
+use crate::generate::generate;
 use crate::payload::{Pattern, Stream};
 
 /// Keeps these streams apart from those of payloads and campaigns.
 const MUTATION: u64 = 0x6d75_7461;
+/// Tries to change a case into one that keeps the contract, where such a one is wanted.
+const TRIES: u64 = 8;
+/// So many children in so many are to keep the contract: as many as the generator's cases do.
+pub(super) const KEEP: (u64, u64) = (3, 5);
 
 thread_local! {
     static CATALOGUE: RefCell<Option<(KernelEntry, Vec<Variant>)>> = const { RefCell::new(None) };
@@ -34,14 +40,21 @@ pub(super) fn with_kernel<T>(then: impl FnOnce(&KernelEntry, &[Variant]) -> T) -
     })
 }
 
-/// For libFuzzer: changes the first `size` bytes of `data`, whatever they stand for, into a mutant's binary form; its size.
-/// What doesn't fit is left as it is.
+/// For libFuzzer: half of the time changes the first `size` bytes of `data`, whatever they stand for, into a mutant's binary
+/// form, else puts a new case there; its size. What doesn't fit is left as it is.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
+    let mut draws = Stream::at(u64::from(seed), [MUTATION, 2, 0, 0]);
     let mutant = with_kernel(|kernel, variants| {
-        let case = decode(&data[..size], &kernel.id, variants)
-            .filter(|case| fits(case, variants))
-            .or_else(|| decode(&seed.to_le_bytes(), &kernel.id, variants))?;
-        mutated(&case, variants, u64::from(seed)).to_bytes().ok()
+        let parent = Some(draws.below(2) == 0)
+            .filter(|&change| change)
+            .and_then(|_| decode(&data[..size], &kernel.id, variants))
+            .filter(|case| fits(case, variants));
+        // libFuzzer draws no case by itself: without new ones it would never leave the families of its first.
+        let child = match parent {
+            Some(parent) => changed(&parent, &parent, variants, draws.below(KEEP.1) < KEEP.0, &mut draws),
+            None => generate(draws.bits(), 0, &kernel.id, variants, None).case,
+        };
+        child.to_bytes().ok()
     });
     match mutant {
         Some(bytes) if bytes.len() <= max_size.min(data.len()) => {
@@ -65,6 +78,39 @@ pub fn crossover(one: &[u8], other: &[u8], out: &mut [u8], seed: u32) -> usize {
         }
         Some(_) | None => 0,
     }
+}
+
+/// A child of `parent`: a few changes, one in eight times of its cross with `other`. Where it is to keep the contract, the first of
+/// some tries that does, if one does: a change breaks it more often than not.
+pub(super) fn changed(
+    parent: &Case,
+    other: &Case,
+    variants: &[Variant],
+    keep: bool,
+    draws: &mut Stream,
+) -> Case {
+    let mut child = parent.clone();
+    for _ in 0..if keep { TRIES } else { 1 } {
+        child = match draws.below(8) {
+            0 => crossed(parent, other, variants, draws.bits()),
+            _ => mutated(parent, variants, draws.bits()),
+        };
+        // Half of the children have one change, a quarter two.
+        while draws.below(2) == 0 {
+            child = mutated(&child, variants, draws.bits());
+        }
+        if keeps(&child, variants) {
+            break;
+        }
+    }
+    child
+}
+
+/// Whether a case's metadata breaks no rule.
+pub(super) fn keeps(case: &Case, variants: &[Variant]) -> bool {
+    position(case, variants).is_some_and(|position| {
+        contract::check_metadata(&variants[position], &case.metadata).keeping() == Keeping::Kept
+    })
 }
 
 fn fits(case: &Case, variants: &[Variant]) -> bool {

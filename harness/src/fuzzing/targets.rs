@@ -127,7 +127,7 @@ pub fn case_codec(data: &[u8]) -> Taken {
 /// # Panics
 /// If not.
 pub fn minimize_keeps(data: &[u8]) -> Taken {
-    with_fuzzer(|fuzzer| kept(fuzzer, data).map_or(Taken::Rejected, |()| Taken::Tried))
+    with_fuzzer(None, |fuzzer| kept(fuzzer, data).map_or(Taken::Rejected, |()| Taken::Tried))
 }
 
 fn kept(fuzzer: &Fuzzer, data: &[u8]) -> Option<()> {

@@ -22,7 +22,7 @@ fn what_is_kept_covers_the_same_alone() {
     assert_eq!((tally.decoded, tally.rejected, first.unsupported()), (STEPS, 0, 0));
     assert!(tally.known > 0 && first.covered().count() > 1000);
 
-    let mut again = hunt(first.parents().iter().rev().cloned().collect(), 2);
+    let mut again = hunt(first.parents().rev().cloned().collect(), 2);
     while again.waiting() > 0 {
         again.step();
     }

@@ -61,9 +61,14 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// The real kernel after `edit` of each variant's module; `edit` says whether it changed something.
     pub(crate) fn edited(edit: impl Fn(&mut Module) -> bool) -> Kernel {
-        let programs = real().modules.iter().map(|module| {
+        Kernel::edited_by_variant(|_, module| edit(module))
+    }
+
+    /// The same, where the edit depends on the variant.
+    pub(crate) fn edited_by_variant(edit: impl Fn(&Variant, &mut Module) -> bool) -> Kernel {
+        let programs = real().variants.iter().zip(&real().modules).map(|(variant, module)| {
             let mut module = module.clone();
-            assert!(edit(&mut module), "the edit found nothing to change");
+            assert!(edit(variant, &mut module), "the edit found nothing to change");
             Lowered::new(Program::lower(&module, 1).unwrap())
         });
         Kernel { programs: programs.collect() }

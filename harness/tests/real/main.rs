@@ -18,6 +18,7 @@ mod nightly;
 mod optimized;
 mod own_file;
 mod reproduced;
+mod seeded;
 mod sentinels;
 mod shapes;
 mod signoff;

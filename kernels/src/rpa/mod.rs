@@ -9,6 +9,7 @@ pub mod facts;
 pub mod meaning;
 mod model;
 pub mod repro;
+pub mod seeded;
 pub mod sweep;
 #[cfg(test)]
 pub(crate) mod testing;
