@@ -27,7 +27,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from countersign_export import arrays, failure, generation, identity, interpreter, wire
+from countersign_export import arrays, failure, generation, identity, wire
 from countersign_export.call import BadCall, Call, Kernel
 from countersign_export.glue import UnsupportedGlue
 from countersign_export.lowering import Refused, lower
@@ -92,6 +92,10 @@ def trace(request: Answer) -> Answer:
 
 def interpret(request: Answer) -> Answer:
     """The kernel's outputs on JAX's interpreter, or what it raised; `race` is null unless asked for."""
+    try:
+        from countersign_export import interpreter
+    except (ImportError, AttributeError) as error:  # other releases keep it elsewhere, or can't import it
+        raise BadCall(f"the interpreter of jax {jax.__version__} can't be used: {error}") from error
     call, kernel = _call(request)
     operands = _operands(call, request)
     detect_races = bool(request.get("detect_races", False))
@@ -103,7 +107,7 @@ def interpret(request: Answer) -> Answer:
             generation.tuning_table(kernel, call.generation),
             interpreter.interpreted(detect_races, request.get("dma", "on_wait")),
         ):
-            outputs = [np.asarray(output) for output in jax.tree.leaves(kernel.entry(*operands, **call.options))]
+            outputs = [np.asarray(output) for output in jax.tree.leaves(kernel.call(*operands, **call.options))]
             race = interpreter.races_found() if detect_races else None
     except Exception as error:  # whatever the kernel or the interpreter raises is the outcome
         return {"outcome": "raised", **failure.describe(error, kernel.file), **interpreter.describe(error)}

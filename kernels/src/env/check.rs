@@ -57,8 +57,8 @@ pub(super) fn check(home: PathBuf, python: Option<PathBuf>) -> Result<Check, Set
             Err(error) => item("unpinned Python", CheckState::Broken, error.to_string()),
         }),
         None => {
-            let folder = venv::folder(&home);
-            match venv::state(&folder) {
+            let folder = venv::folder(&home, embedded::REQUIREMENTS);
+            match venv::state(&folder, embedded::REQUIREMENTS) {
                 State::Complete(venv) => {
                     items.push(item(
                         "Python",
