@@ -6,6 +6,7 @@ pub mod campaign;
 pub mod case;
 pub mod cli;
 pub mod compare;
+pub mod compile;
 pub mod confirm;
 pub mod contract;
 pub mod controls;

@@ -4,6 +4,7 @@
 
 mod batch;
 mod bench;
+mod compiled;
 mod diagnosis;
 mod gaps;
 mod html;
@@ -18,6 +19,10 @@ pub use batch::{BatchReport, BreachReport, EntryReport, MAX_COLUMNS, MAX_SEQUENC
 pub use bench::{
     BENCH_VERSION, Bench, Growth, GrowthPoint, RATIOS, SanitizerCost, Spread, Throughput, TimedCase,
     TimedVariant, Times, bench_to_html, bench_to_json,
+};
+pub use compiled::{
+    COMPILED_VERSION, CompileReport, CompileVerdict, CompiledCell, CompiledRow, MemoryOverflow,
+    compiled_to_html, compiled_to_json,
 };
 pub use diagnosis::{
     ArrayReport, BrokenRule, CauseReport, DIAGNOSIS_SCHEMA, DIAGNOSIS_VERSION, Diagnosis, DumpReport,

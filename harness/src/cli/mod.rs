@@ -6,6 +6,7 @@
 //! Invariant: decides nothing about cases; every command is arguments, a call of the library, and its result shown.
 
 mod bench;
+mod compile;
 mod console;
 mod contract;
 mod controls;
@@ -84,6 +85,8 @@ enum Command {
     Diagnose(diagnose::Arguments),
     /// Time the VM, JAX's interpreter, our reference and JAX's on the same cases.
     Bench(bench::Arguments),
+    /// Compile a kernel with the TPU's own compiler, without a TPU: what it refuses, what doesn't fit, and how large the code is.
+    Compile(compile::Arguments),
     /// List, show and export the kernels of the catalogue.
     Kernels(kernels::Arguments),
     /// Write a CI workflow and an empty corpus into a repository of your own.
@@ -182,6 +185,7 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Compile(arguments) => compile::run(&arguments),
         Command::Kernels(arguments) => kernels::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Corpus(arguments) => corpus::run(&arguments),

@@ -7,6 +7,7 @@ Requests are `{"id", "kind", …}`; every answer carries the request's id and `o
     trace     {call}                     → {outcome: lowers | refused, …}
     interpret {call, values, detect_races, dma} → {outcome: ran | raised, outputs, race, seconds}
     reference {call, values, function} → {outcome: ran | raised, outputs, race: null, seconds}
+    compile   {call}                     → {outcome: compiled | refused, …}, of a worker that was started with libtpu
 
 `values` maps operand names to base64 bytes, typed by the call. `{"ok": false, "error"}` means that the request was wrong
 or that we failed; nothing a kernel or validator does ends the process.
@@ -129,12 +130,22 @@ def reference(request: Answer) -> Answer:
     return _ran(outputs, None, start)
 
 
+def compile_call(request: Answer) -> Answer:
+    """What the TPU compiler makes of the call."""
+    from countersign_export import compiler
+
+    call, _kernel = _call(request)
+    _fresh_caches(call)
+    return compiler.compile_call(call)
+
+
 KINDS: dict[str, Callable[[Answer], Answer]] = {
     "hello": hello,
     "validate": validate,
     "trace": trace,
     "interpret": interpret,
     "reference": reference,
+    "compile": compile_call,
 }
 
 

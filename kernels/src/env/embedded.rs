@@ -19,6 +19,9 @@ const OTHER_RELEASES: [&str; 4] = [
     include_str!("../../python/requirements-jax-0.6.0.lock"),
 ];
 
+/// The TPU's compiler, an optional part: the one that the release of [`REQUIREMENTS`] names.
+pub(crate) const LIBTPU: &str = include_str!("../../python/requirements-libtpu.lock");
+
 /// The requirements that pin all of `packages`, each `name==version`.
 pub(crate) fn requirements_for(packages: &[String]) -> Option<&'static str> {
     [REQUIREMENTS].into_iter().chain(OTHER_RELEASES).find(|requirements| {
@@ -37,11 +40,12 @@ macro_rules! package {
 }
 
 /// The package's files: name, text.
-pub(crate) const PACKAGE: [(&str, &str); 14] = package![
+pub(crate) const PACKAGE: [(&str, &str); 15] = package![
     "__init__.py",
     "__main__.py",
     "arrays.py",
     "call.py",
+    "compiler.py",
     "export.py",
     "failure.py",
     "generation.py",

@@ -9,6 +9,7 @@ mod embedded;
 mod error;
 mod files;
 mod interpreter;
+mod libtpu;
 mod progress;
 mod venv;
 
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use check::{Check, CheckItem, CheckState};
 pub use error::SetupError;
 pub use files::write_whole;
+pub use libtpu::TERMS as LIBTPU_TERMS;
 pub use progress::{Progress, Silent};
 
 pub(crate) use embedded::exporter_hash;
@@ -175,6 +177,26 @@ impl Environment {
             return Err(self.broken(&error::last_lines(&String::from_utf8_lossy(&output.stderr))));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The folder with the TPU's compiler, where `setup --with-libtpu` has put it.
+    pub fn libtpu(&self) -> Option<PathBuf> {
+        libtpu::installed(&self.home)
+    }
+
+    /// Name and version of the compiler that [`Environment::install_libtpu`] installs.
+    pub fn libtpu_version() -> String {
+        let pins = embedded::pinned_versions(embedded::LIBTPU);
+        pins.map(|(name, version)| format!("{name} {version}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Installs the TPU's compiler beside the environment, in a folder of its own. It is under other terms than the rest
+    /// ([`LIBTPU_TERMS`]), so only ever do so where the user asked for it by name.
+    ///
+    /// # Errors
+    /// As [`Environment::open`].
+    pub fn install_libtpu(&self, progress: &dyn Progress) -> Result<PathBuf, SetupError> {
+        libtpu::install(&self.home, &self.python, progress)
     }
 
     /// The error for an environment that turned out not to work.

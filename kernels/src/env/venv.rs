@@ -142,13 +142,24 @@ fn install(
     requirements: &str,
     progress: &dyn Progress,
 ) -> Result<(), SetupError> {
+    pip_install(python, &[], folder, requirements, progress)
+}
+
+/// [`install`] with more arguments for pip; `folder` is what they make it install to.
+pub(super) fn pip_install(
+    python: &Path,
+    arguments: &[&OsStr],
+    folder: &Path,
+    requirements: &str,
+    progress: &dyn Progress,
+) -> Result<(), SetupError> {
     let file = folder.join("requirements.lock");
     write_atomic(&file, requirements.as_bytes())?;
     let mut command = isolated(python);
     // -I shuts off PYTHON* only; pip still reads its own settings and PIP_* variables.
     command.args(["-m", "pip", "install", "--require-hashes", "--only-binary=:all:", "--no-input"]);
     // Modules are compiled when they are first imported: most of these never are.
-    command.arg("--no-compile");
+    command.arg("--no-compile").args(arguments);
     command.args(["--disable-pip-version-check", "--progress-bar", "off", "-r"]).arg(&file);
     let (succeeded, output) =
         run_with_steps(&mut command, progress).map_err(|error| SetupError::io(python, error))?;

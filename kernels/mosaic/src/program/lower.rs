@@ -12,7 +12,7 @@ use super::counted::{self, counted};
 use super::inst::{Block, Inst, Kind, SharedVector, Slot};
 use super::read::{
     Lowered, data_memref, element, ints, matmul, memref, memref_dims, operand, result_dims, result_element,
-    segments, shape, slots, squeezed, window,
+    segments, shape, slots, squeezed, wait_segments, window,
 };
 use super::scope::{Scope, is_terminator, regions};
 use super::window::{Parameter, Transform, Window};
@@ -571,7 +571,7 @@ impl<'m> Context<'m> {
                 Ok(Kind::Enqueue { source, target, semaphore, point })
             }
             Special::WaitDma2 => {
-                let [1, 1, 1, 0, 0] = segments::<5>(op)? else { return Err("a remote copy".into()) };
+                let [1, 1, 1, 0, 0] = wait_segments(op)? else { return Err("a remote copy".into()) };
                 local_order(op)?;
                 Ok(Kind::Wait { semaphore: a()?, target: operand(op, 2)? })
             }
