@@ -29,6 +29,7 @@ pub mod options;
 pub mod ordered;
 pub mod orders;
 pub mod payload;
+pub mod releases;
 pub mod replay;
 pub mod repro;
 pub mod show;

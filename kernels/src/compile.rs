@@ -196,7 +196,9 @@ mod tests {
             "line":null,"deliberate":false,"overflow":{"space":"vmem","asked":2,"limit":1}}"#;
         let refused: Compilation = serde_json::from_str(text).unwrap();
         let overflow = Overflow { space: "vmem".into(), asked: 2, limit: 1 };
-        assert!(matches!(&refused, Compilation::Refused { by: Stage::Compiler, overflow: Some(found), .. } if *found == overflow));
+        assert!(
+            matches!(&refused, Compilation::Refused { by: Stage::Compiler, overflow: Some(found), .. } if *found == overflow)
+        );
         let compiled = Compilation::Compiled { code_bytes: 3, temporary_bytes: 0 };
         for answer in [refused, compiled] {
             cache.store("name", &answer).unwrap();

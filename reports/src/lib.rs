@@ -13,6 +13,7 @@ mod markdown;
 mod model;
 mod night;
 mod read;
+mod releases;
 mod sarif;
 
 pub use batch::{BatchReport, BreachReport, EntryReport, MAX_COLUMNS, MAX_SEQUENCES, SequenceReport};
@@ -45,6 +46,10 @@ pub use night::{
     NIGHT_VERSION, Night, NightFinding, NightTarget, Trend, night_to_html, night_to_json, night_to_markdown,
 };
 pub use read::{ReadError, from_json};
+pub use releases::{
+    ChangedCase, FindingChange, RELEASES_VERSION, ReleaseSide, ReleasesReport, releases_to_html,
+    releases_to_json,
+};
 pub use sarif::to_sarif;
 
 /// The JSON Schema of [`Report`], as kept in `reports/schema/report.schema.json`.

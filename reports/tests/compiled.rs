@@ -19,8 +19,7 @@ fn cell(label: &str, verdict: CompileVerdict) -> CompiledCell {
 }
 
 fn report() -> CompileReport {
-    let compiles =
-        |label| CompiledCell { code_bytes: Some(90_112), ..cell(label, CompileVerdict::Compiles) };
+    let compiles = |label| CompiledCell { code_bytes: Some(90_112), ..cell(label, CompileVerdict::Compiles) };
     let overflow = MemoryOverflow { space: "vmem".into(), asked: 28 << 20, limit: 16 << 20 };
     let too_large = CompiledCell { overflow: Some(overflow), ..cell("2048", CompileVerdict::TooLarge) };
     let known = CompiledCell {
@@ -43,7 +42,13 @@ fn report() -> CompileReport {
 #[test]
 fn the_page_says_what_was_refused_and_why() {
     let html = compiled_to_html(&report());
-    for part in ["88.0 KiB", "Unsupported &lt;matmul&gt;", "Known: no fp8 there", "28.0 MiB of vmem, which has 16.0 MiB", "2048 ✗"] {
+    for part in [
+        "88.0 KiB",
+        "Unsupported &lt;matmul&gt;",
+        "Known: no fp8 there",
+        "28.0 MiB of vmem, which has 16.0 MiB",
+        "2048 ✗",
+    ] {
         assert!(html.contains(part), "no {part}");
     }
     assert!(!html.contains("<script") && !html.contains("http-equiv"));

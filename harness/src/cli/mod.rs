@@ -6,6 +6,7 @@
 //! Invariant: decides nothing about cases; every command is arguments, a call of the library, and its result shown.
 
 mod bench;
+mod compare;
 mod compile;
 mod console;
 mod contract;
@@ -85,6 +86,8 @@ enum Command {
     Diagnose(diagnose::Arguments),
     /// Time the VM, JAX's interpreter, our reference and JAX's on the same cases.
     Bench(bench::Arguments),
+    /// Run two releases of a kernel on the same cases: findings gained and lost, and what else differs.
+    Compare(compare::Arguments),
     /// Compile a kernel with the TPU's own compiler, without a TPU: what it refuses, what doesn't fit, and how large the code is.
     Compile(compile::Arguments),
     /// List, show and export the kernels of the catalogue.
@@ -185,6 +188,7 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Kernels(arguments) => kernels::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),

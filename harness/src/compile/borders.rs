@@ -30,7 +30,10 @@ pub fn borders(kernel: &KernelEntry, base: &Variant) -> Result<Vec<Border>, Stri
         (key, names.iter().map(|name| ((*name).to_owned(), format!("{key}={name}"))).collect::<Vec<_>>())
     };
     let heads = |kv_heads: usize| {
-        (format!("{}/{kv_heads}", ratio * kv_heads), format!("q_heads={},kv_heads={kv_heads}", ratio * kv_heads))
+        (
+            format!("{}/{kv_heads}", ratio * kv_heads),
+            format!("q_heads={},kv_heads={kv_heads}", ratio * kv_heads),
+        )
     };
     let pages = |pages: usize| {
         let columns = base.pages_per_seq.max(pages);

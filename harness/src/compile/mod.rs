@@ -104,8 +104,7 @@ mod tests {
     use super::*;
 
     fn refused(by: Stage, message: &str, deliberate: bool, overflow: Option<Overflow>) -> Compilation {
-        let refusal =
-            Refusal { kind: "MosaicError".into(), message: message.into(), line: None, deliberate };
+        let refusal = Refusal { kind: "MosaicError".into(), message: message.into(), line: None, deliberate };
         Compilation::Refused { by, refusal, overflow }
     }
 

@@ -12,7 +12,7 @@ use super::{Progress, SetupError, venv};
 /// What a user must know before it is installed.
 pub const TERMS: &str = "libtpu is Google's compiler and run-time for TPUs. It is not free software: it is made available as \
     \"Software\" under the agreement that governs your use of Google Cloud Platform, with its Service Specific Terms \
-    (https://cloud.google.com/terms/service-terms). About 140 MB to download, 700 MB on disk, for Linux on x86-64.";
+    (https://cloud.google.com/terms/service-terms). About 210 MB to download, 700 MB on disk, for Linux on x86-64.";
 
 /// Written last: a folder with it is complete.
 const MARKER: &str = "complete";

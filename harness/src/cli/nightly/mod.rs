@@ -133,7 +133,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let log = EventLog::open(&out).map_err(|error| Failure::file(&out, error))?;
     let working = out.join("working");
     fs::create_dir_all(&working).map_err(|error| Failure::file(&working, error))?;
-    let first = kernels.first().ok_or_else(|| Failure::new("no kernel to search", "name one with --kernel"))?;
+    let first =
+        kernels.first().ok_or_else(|| Failure::new("no kernel to search", "name one with --kernel"))?;
     let environment = session::environment(arguments.python.python.clone(), first)?;
     let (state, troubles) = State::open(arguments.state.as_deref(), environment.home(), &out)?;
     let seed = arguments.seed.unwrap_or(state.number as u64);

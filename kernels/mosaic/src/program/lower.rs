@@ -437,7 +437,12 @@ impl<'m> Context<'m> {
             }
             Special::Iota => {
                 let dims = result_dims(op)?;
-                match ints(op, "dimensions")? {
+                // A list of one since JAX 0.7.
+                let dimensions = match op.attribute("dimension").and_then(Attribute::as_int) {
+                    Some(dimension) => &[dimension][..],
+                    None => ints(op, "dimensions")?,
+                };
+                match dimensions {
                     [dimension] if (0..dims.rank() as i64).contains(dimension) => {
                         Ok(Kind::Iota { dims, dimension: *dimension as usize })
                     }
