@@ -29,7 +29,7 @@ pub enum Stage {
 /// A memory that is too small for a kernel; sizes in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overflow {
-    /// `vmem` or `smem`.
+    /// `vmem`, `smem` or `hbm`.
     pub space: String,
     /// What the kernel needs.
     pub asked: u64,

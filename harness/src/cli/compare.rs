@@ -14,7 +14,6 @@ use super::fuzz::{cores, watch_interrupts};
 use super::table::{self, row};
 use super::{PythonArgument, items, session};
 use crate::campaign;
-use crate::campaign::Subject as _;
 use crate::releases::{self, Plan, Shared};
 
 const EXAMPLES: &str = "\

@@ -137,10 +137,10 @@ class Kernel:
         if parameters[: len(names)] != names:
             raise BadCall(f"its leading parameters must be {', '.join(names)}; they are {', '.join(parameters)}")
 
-    def call(self, *operands: Any, **options: Any) -> Any:
-        """Calls the entry point. An option that is None and that this release doesn't have yet is left out."""
+    def keywords(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options to call the entry point with: all but those that are None and that this release doesn't have yet."""
         known = inspect.signature(self.entry).parameters
-        return self.entry(*operands, **{name: value for name, value in options.items() if value is not None or name in known})
+        return {name: value for name, value in options.items() if value is not None or name in known}
 
     @property
     def file(self) -> str:

@@ -15,10 +15,14 @@ from typing import Any
 TOPOLOGIES: dict[str, str] = {"v4": "v4:2x2x1", "v5e": "v5e:2x2", "v5p": "v5p:2x2x1", "v6e": "v6e:2x2", "v7x": "tpu7x:2x2x1"}
 UNITS: dict[str, int] = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
-# How the compiler says that a memory is too small: for what is placed before the kernel runs, and for its own stack.
+# How the compiler says that a memory is too small: for what is placed before the kernel runs, its own stack, the program around it.
 ALLOCATION = re.compile(r"Allocation \(size=(?P<asked>\d+)\) would exceed memory \(size=(?P<limit>\d+)\).*?space=(?P<space>\w+)", re.DOTALL)
 STACK = re.compile(
     r"memory space (?P<space>\w+) .*?allocation with size (?P<asked>[\d.]+[KMG]?) and limit (?P<limit>[\d.]+[KMG]?) ", re.DOTALL
+)
+
+PROGRAM = re.compile(
+    r"out of memory on (?P<space>HBM), .*?\((?P<asked>[\d.]+[KMG]?)\) exceeds available HBM \((?P<limit>[\d.]+[KMG]?)\)", re.DOTALL
 )
 
 
@@ -49,7 +53,7 @@ def compile_call(call: Any) -> dict[str, Any]:
     mesh = Mesh(np.array(_devices(call.generation)[:1]), ("x",))
     placed = functools.partial(jax.ShapeDtypeStruct, sharding=NamedSharding(mesh, PartitionSpec()))
     operands = [placed(shaped.shape, shaped.dtype) for shaped in (operand.abstract() for operand in call.operands)]
-    function = functools.partial(kernel.call, **call.options)
+    function = functools.partial(kernel.entry, **kernel.keywords(call.options))
     stage = "lowering"
     with (
         kernel.static_validation(call.skip_static_validation),
@@ -78,10 +82,10 @@ def _devices(generation: str) -> list[Any]:
 
 def overflow(message: str) -> dict[str, Any] | None:
     """The memory that was too small, what was asked of it and what it has, in bytes, where the message says so."""
-    found = ALLOCATION.search(message) or STACK.search(message)
+    found = ALLOCATION.search(message) or STACK.search(message) or PROGRAM.search(message)
     if found is None:
         return None
-    return {"space": found["space"], "asked": _bytes(found["asked"]), "limit": _bytes(found["limit"])}
+    return {"space": found["space"].lower(), "asked": _bytes(found["asked"]), "limit": _bytes(found["limit"])}
 
 
 def _bytes(text: str) -> int:

@@ -108,7 +108,7 @@ def interpret(request: Answer) -> Answer:
             generation.tuning_table(kernel, call.generation),
             interpreter.interpreted(detect_races, request.get("dma", "on_wait")),
         ):
-            outputs = [np.asarray(output) for output in jax.tree.leaves(kernel.call(*operands, **call.options))]
+            outputs = [np.asarray(output) for output in jax.tree.leaves(kernel.entry(*operands, **kernel.keywords(call.options)))]
             race = interpreter.races_found() if detect_races else None
     except Exception as error:  # whatever the kernel or the interpreter raises is the outcome
         return {"outcome": "raised", **failure.describe(error, kernel.file), **interpreter.describe(error)}

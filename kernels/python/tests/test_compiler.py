@@ -14,10 +14,16 @@ STACK = (
     "vmem limit by 12.25M. It should not be possible"
 )
 
+PROGRAM = (
+    "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (24.00G) exceeds available HBM "
+    "(15.75G)."
+)
+
 
 def test_overflows_have_their_sizes() -> None:
     assert compiler.overflow(PLACED) == {"space": "smem", "asked": 2097152, "limit": 1048576}
     assert compiler.overflow(STACK) == {"space": "vmem", "asked": 29622272, "limit": 16777216}
+    assert compiler.overflow(PROGRAM) == {"space": "hbm", "asked": 24 << 30, "limit": 63 << 28}
 
 
 def test_other_refusals_have_none() -> None:

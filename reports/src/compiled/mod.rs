@@ -83,7 +83,7 @@ pub enum CompileVerdict {
 /// A memory that is too small; sizes in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryOverflow {
-    /// `vmem` or `smem`.
+    /// `vmem`, `smem` or `hbm`.
     pub space: String,
     /// What the kernel needs.
     pub asked: u64,

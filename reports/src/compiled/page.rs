@@ -53,7 +53,7 @@ fn matrix(report: &CompileReport) -> Markup {
                         tr {
                             th scope="row" { code { (row.name) } }
                             @for cell in &row.cells {
-                                td.number.warn[cell.cause.is_some()].bad[cell.is_news()] title=(cell.words()) {
+                                td.number.warn[cell.verdict != CompileVerdict::Compiles] title=(cell.words()) {
                                     @match cell.code_bytes {
                                         Some(bytes) => { (size(bytes)) },
                                         None => { (sign(cell.verdict)) },
@@ -81,7 +81,7 @@ fn refusals(report: &CompileReport) -> Markup {
                     (cell.words())
                     @match &cell.cause {
                         Some(cause) => { p.note { "Known: " (cause) } },
-                        None if cell.is_news() => { p.bad { "New: the kernel's check accepts it." } },
+                        None if cell.is_news() => { p.warn { "New: the kernel's check accepts it." } },
                         None => {},
                     }
                 }
