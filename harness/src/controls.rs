@@ -230,6 +230,17 @@ impl Controls {
         self.sum(|_| true)
     }
 
+    /// The largest r by types of q and cache, then by profile.
+    pub fn largest(&self) -> BTreeMap<String, BTreeMap<String, f64>> {
+        let mut largest: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+        for ((types, profile, _), sum) in &self.sums {
+            let name = DeviceProfile::all()[*profile].name.to_owned();
+            let cell = largest.entry(types.clone()).or_default().entry(name).or_default();
+            *cell = cell.max(sum.largest_r);
+        }
+        largest
+    }
+
     /// Types of q and cache that were met.
     pub fn types(&self) -> Vec<&str> {
         let mut types: Vec<&str> = self.sums.keys().map(|(types, ..)| types.as_str()).collect();

@@ -34,6 +34,7 @@ pub mod replay;
 pub mod repro;
 pub mod show;
 pub mod signature;
+pub mod signoff;
 mod statics;
 pub mod suspects;
 pub mod traced;

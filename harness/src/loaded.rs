@@ -14,7 +14,7 @@ use countersign_kernels::manifest::Manifest;
 use countersign_kernels::memory::Memory;
 use countersign_kernels::rpa::bind::Bound;
 use countersign_kernels::rpa::facts;
-use countersign_mosaic::ir::Module;
+use countersign_mosaic::ir::{Module, print};
 use countersign_mosaic::{Coverage, LineHits, Program, parse};
 use countersign_reference::Batch;
 use countersign_reports::{CoverageReport, KernelReport, LineCoverage, SourceText, VariantReport};
@@ -94,6 +94,26 @@ impl Loaded {
     /// A variant's module, as it was exported.
     pub fn module(&self, position: usize) -> Option<Module> {
         parse(&self.programs.get(position)?.as_ref().ok()?.exported.mlir).ok()
+    }
+
+    /// A variant's module as text that doesn't depend on where the kernel is installed: files of its locations have no folders.
+    pub fn portable_text(&self, position: usize) -> Option<String> {
+        let mut module = self.module(position)?;
+        for frame in module.locations.stacks.iter_mut().flatten() {
+            frame.file = base_name(&frame.file).to_owned();
+        }
+        Some(print(&module))
+    }
+
+    /// The same kernel with another module in the place of a variant's.
+    ///
+    /// # Errors
+    /// If the variant isn't loaded, or the module doesn't lower; in words.
+    pub fn with_module(mut self, position: usize, module: &Module) -> Result<Loaded, String> {
+        let slot = self.programs.get_mut(position).ok_or("there is no such variant")?;
+        let exported = slot.as_ref().map(|loaded| loaded.exported.as_ref().clone()).map_err(String::clone)?;
+        *slot = Ok(load(Ok(Exported { mlir: print(module), ..exported }))?);
+        Ok(self)
     }
 
     /// A variant's program.

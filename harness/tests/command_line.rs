@@ -37,7 +37,7 @@ fn every_command_helps_with_examples() {
     let folder = tempfile::tempdir().unwrap();
     let commands = [
         "bench", "controls", "corpus", "diagnose", "fuzz", "init", "kernels", "minimize", "replay", "report",
-        "setup", "show",
+        "setup", "show", "signoff",
     ]
     .map(|command| vec![command]);
     let corpus = ["verify", "stats", "add", "prune"].map(|command| vec!["corpus", command]);
@@ -247,6 +247,7 @@ fn a_repository_is_begun_once_and_what_is_there_stays() {
         "corpus/README.md",
         "corpus/known.toml",
         "corpus/regressions/example.toml",
+        "signoff-policy.toml",
         ".github/workflows/countersign.yml",
     ];
     for file in files {

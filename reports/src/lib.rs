@@ -15,6 +15,7 @@ mod night;
 mod read;
 mod releases;
 mod sarif;
+mod signoff;
 
 pub use batch::{BatchReport, BreachReport, EntryReport, MAX_COLUMNS, MAX_SEQUENCES, SequenceReport};
 pub use bench::{
@@ -51,6 +52,11 @@ pub use releases::{
     releases_to_json,
 };
 pub use sarif::to_sarif;
+pub use signoff::{
+    Claim, ControlsReport, Explained, Fuzzed, MutantReport, MutationReport, NOT_SEEN, RelationReport,
+    RelationsReport, Replayed, SIGNOFF_SCHEMA, SIGNOFF_VERSION, Signoff, SignoffTiming, Standing, Verdict,
+    Waiver, signoff_from_json, signoff_to_html, signoff_to_json, signoff_to_markdown,
+};
 
 /// The JSON Schema of [`Report`], as kept in `reports/schema/report.schema.json`.
 pub const SCHEMA: &str = include_str!("../schema/report.schema.json");

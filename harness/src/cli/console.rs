@@ -104,6 +104,7 @@ impl Progress for SetupProgress {
 #[derive(Debug)]
 pub(super) struct CaseProgress {
     bar: ProgressBar,
+    started: Instant,
     last: Instant,
 }
 
@@ -113,10 +114,11 @@ impl CaseProgress {
 
     pub(super) fn new(cases: usize) -> CaseProgress {
         let bar = ProgressBar::new(cases as u64);
-        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len}, {eta} left {msg}") {
             bar.set_style(style);
         }
-        CaseProgress { bar, last: Instant::now() }
+        let now = Instant::now();
+        CaseProgress { bar, started: now, last: now }
     }
 
     /// One more is done.
@@ -126,7 +128,10 @@ impl CaseProgress {
             self.bar.set_message(name.to_owned());
         } else if self.last.elapsed() >= Self::PLAIN_EVERY {
             self.last = Instant::now();
-            eprintln!("{} of {}: {name}", self.bar.position(), self.bar.length().unwrap_or(0));
+            let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
+            let left =
+                self.started.elapsed().as_secs_f64() * all.saturating_sub(done) as f64 / done.max(1) as f64;
+            eprintln!("{done} of {all}, about {left:.0} s left: {name}");
         }
     }
 }

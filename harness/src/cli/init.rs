@@ -26,10 +26,11 @@ pub(super) struct Arguments {
     python: PythonArgument,
 }
 
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("corpus/README.md", include_str!("../init/README.md")),
     ("corpus/known.toml", include_str!("../init/known.toml")),
     ("corpus/regressions/example.toml", include_str!("../init/example.toml")),
+    ("signoff-policy.toml", crate::signoff::policy::DEFAULT),
     (".github/workflows/countersign.yml", include_str!("../init/workflow.yml")),
 ];
 

@@ -28,6 +28,7 @@ mod session;
 mod setup;
 mod shard;
 mod show;
+mod signoff;
 mod sweep;
 mod table;
 mod variant;
@@ -80,6 +81,8 @@ enum Command {
     Mutants(mutants::Arguments),
     /// Run batches changed in ways whose effect is known, and compare: an oracle without a reference.
     Relations(relations::Arguments),
+    /// Sign a kernel off: all evidence, judged by a policy; or check such a document again.
+    Signoff(Box<signoff::Arguments>),
     /// Show a case: its batch as a table, the rules that it breaks, and what the validators say.
     Show(show::Arguments),
     /// Diagnose a dumped batch: which rules it breaks, how it was probably built, how to build it right.
@@ -185,6 +188,7 @@ pub fn main() -> ExitCode {
         Command::Controls(arguments) => controls::run(&arguments),
         Command::Mutants(arguments) => mutants::run(&arguments),
         Command::Relations(arguments) => relations::run(&arguments),
+        Command::Signoff(arguments) => signoff::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

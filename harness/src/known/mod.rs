@@ -33,6 +33,8 @@ pub struct Known {
     pub signature: Signature,
     /// On which batches.
     pub when: Predicate,
+    /// The same as it is written.
+    pub condition: String,
     /// What is to become of it.
     pub status: Status,
     /// Why it happens, in plain words, and how that was confirmed.
@@ -150,8 +152,9 @@ impl KnownFile {
                     }
                 },
             };
-            let cause = entry.cause.into_inner();
-            entries.push(Known { signature, when, status: entry.status, cause, link: entry.link, expires });
+            let (cause, condition) = (entry.cause.into_inner(), entry.when.into_inner());
+            let (status, link) = (entry.status, entry.link);
+            entries.push(Known { signature, when, condition, status, cause, link, expires });
         }
         Ok(KnownFile { entries })
     }

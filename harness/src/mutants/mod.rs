@@ -202,6 +202,29 @@ fn fate_of(loaded: &Loaded, plan: &Plan<'_>, mutant: &Mutant, original: &Origina
     fate.unwrap_or_else(|panic| Fate::NotRun(format!("panic: {}", panic_message(&*panic))))
 }
 
+/// A mutant's fate in one case alone, also under other orders of its copies where the plan asks for these.
+pub fn again(loaded: &Loaded, plan: &Plan<'_>, variant: &str, mutation: Mutation, case: u64) -> Fate {
+    let position = loaded.variants().iter().position(|loaded| loaded.name == variant);
+    let found = position.and_then(|position| Some((position, mutation.of(&loaded.module(position)?)?)));
+    let Some((position, module)) = found else {
+        return Fate::NotRun("there is no such place".to_owned());
+    };
+    let program = match Program::lower(&module, loaded.outputs(position)) {
+        Ok(program) => Lowered::new(program),
+        Err(error) => return Fate::NotRun(format!("doesn't lower: {error}")),
+    };
+    let variant = &loaded.variants()[position];
+    for orders in [false, case >= plan.cases.saturating_sub(plan.orders)] {
+        let mut engine = loaded.engine_for(position, &program);
+        match new_finding(loaded, plan, variant, engine.as_mut(), case, orders) {
+            Ok(None) => {}
+            Ok(Some(signature)) => return Fate::Killed { case, signature },
+            Err(why) => return Fate::NotRun(why),
+        }
+    }
+    Fate::Survived
+}
+
 fn hunt(loaded: &Loaded, plan: &Plan<'_>, variant: &Variant, engine: &mut dyn Engine) -> Fate {
     let ordered = (plan.cases.saturating_sub(plan.orders)..plan.cases).map(|case| (case, true));
     for (case, orders) in (0..plan.cases).map(|case| (case, false)).chain(ordered) {

@@ -22,6 +22,7 @@ mod releases;
 mod reproduced;
 mod sentinels;
 mod shapes;
+mod signoff;
 mod teeth;
 mod threads;
 mod unpinned;

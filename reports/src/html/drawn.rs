@@ -11,7 +11,7 @@ use super::{Section, pairs};
 use crate::{KernelReport, Report};
 
 /// The section; absent where nothing was drawn (a replay).
-pub(super) fn section(report: &Report) -> Option<Section> {
+pub(crate) fn section(report: &Report) -> Option<Section> {
     report.campaign.as_ref()?;
     let hits = &report.summary.hits;
     let body = html! {

@@ -10,7 +10,7 @@ use crate::markdown::made_smaller;
 use crate::{FaultReport, FindingReport, FindingStatus, Report, SourceText, effect_words};
 
 /// The section; absent where there is no finding and no fault of ours.
-pub(super) fn section(report: &Report) -> Option<Section> {
+pub(crate) fn section(report: &Report) -> Option<Section> {
     if report.findings.is_empty() && report.internal_errors.is_empty() {
         return None;
     }

@@ -10,14 +10,14 @@
 //! sign of anything.
 
 mod cases;
-mod drawn;
+pub(crate) mod drawn;
 pub(crate) mod findings;
 mod number;
 mod page;
 mod pairs;
 mod picture;
 mod source;
-mod spread;
+pub(crate) mod spread;
 mod stack;
 pub(crate) mod strip;
 mod summary;

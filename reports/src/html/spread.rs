@@ -17,7 +17,7 @@ const HEIGHT: f64 = 110.0;
 const BASE: f64 = 140.0;
 
 /// The section; absent where no row was compared.
-pub(super) fn section(report: &Report) -> Option<Section> {
+pub(crate) fn section(report: &Report) -> Option<Section> {
     let r = &report.summary.r;
     if r.is_empty() {
         return None;

@@ -100,6 +100,11 @@ impl Operator {
         Operator::Carry,
     ];
 
+    /// The operator that reports call so.
+    pub fn named(name: &str) -> Option<Operator> {
+        Operator::ALL.into_iter().find(|operator| operator.name() == name)
+    }
+
     /// As it is called in reports.
     pub fn name(self) -> &'static str {
         match self {
