@@ -161,8 +161,8 @@ impl Worker {
     ) -> Result<Worker, WorkerError> {
         let (environment, compiler) = (environment.clone(), compiler.to_path_buf());
         let command = move || {
-            let mut command = environment.command(&["worker", "--libtpu"]);
-            command.arg(&compiler);
+            let mut command = environment.command(&["worker"]);
+            command.env("COUNTERSIGN_LIBTPU", &compiler);
             command
         };
         Worker::with_command(Box::new(command), timeouts)

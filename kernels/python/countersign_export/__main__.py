@@ -23,8 +23,7 @@ def main(arguments: list[str]) -> int:
     export = commands.add_parser("export", help="lower calls to .mlir files with a manifest each")
     export.add_argument("--out", type=Path, required=True, help="folder that gets one folder a call, named by its index")
     export.add_argument("calls", nargs="?", type=Path, help="JSON list or JSON lines of calls; standard input if absent")
-    worker_command = commands.add_parser("worker", help="answer requests, one JSON line each, until standard input ends")
-    worker_command.add_argument("--libtpu", help="folder with libtpu, for a worker that compiles")
+    commands.add_parser("worker", help="answer requests, one JSON line each, until standard input ends")
     identify = commands.add_parser("identify", help="package versions, and source hashes of an entry point")
     identify.add_argument("entry_point", nargs="?", help="module:function, or FILE.py:function")
     identify.add_argument("operands", nargs="*", help="parameters that the function must begin with")
@@ -38,10 +37,6 @@ def main(arguments: list[str]) -> int:
         text = (options.calls or Path("/dev/stdin")).read_text(encoding="utf-8")
         exporter.run(exporter.read_calls(text), options.out, output)
     elif options.command == "worker":
-        if options.libtpu:
-            from countersign_export import compiler
-
-            compiler.find_compiler(options.libtpu)
         from countersign_export import worker
 
         worker.serve(sys.stdin, output)

@@ -26,8 +26,11 @@ PROGRAM = re.compile(
 )
 
 
-def find_compiler(folder: str) -> None:
-    """Puts the folder with libtpu on the path. Before jax is imported; nothing may look for a TPU or ask a cloud about one."""
+def find_compiler() -> None:
+    """Puts the folder that COUNTERSIGN_LIBTPU names on the path. Nothing may look for a TPU or ask a cloud about one."""
+    folder = os.environ.get("COUNTERSIGN_LIBTPU")
+    if not folder:
+        return
     sys.path.append(folder)
     os.environ.update(
         TPU_SKIP_MDS_QUERY="1",

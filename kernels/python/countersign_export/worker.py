@@ -24,6 +24,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from countersign_export import compiler
+
+compiler.find_compiler()  # before jax is imported
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -132,8 +136,6 @@ def reference(request: Answer) -> Answer:
 
 def compile_call(request: Answer) -> Answer:
     """What the TPU compiler makes of the call."""
-    from countersign_export import compiler
-
     call, _kernel = _call(request)
     _fresh_caches(call)
     return compiler.compile_call(call)
