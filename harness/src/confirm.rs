@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use countersign_kernels::Variant;
 use countersign_kernels::checks::Verdict;
+use countersign_kernels::family::Family;
 use countersign_reports::{InternalError, ValidatorWords};
 
 use crate::campaign::{Found, Plan, Subject, draw, panic_message};
@@ -129,13 +130,14 @@ pub fn confirm(
         Some(trial) => (&trial.static_verdict, &trial.dynamic_verdict),
         None => (&found.static_verdict, &found.dynamic_verdict),
     };
+    let family = variant.family;
     let (words, unasked) = match validator.ask(variant, &shown.case) {
-        Err(why) => (words(port.0, Some(port.1), false), Some(why)),
+        Err(why) => (words(family, port.0, Some(port.1), false), Some(why)),
         Ok(answer) => {
             if let Some(message) = disagreement(port, &answer) {
                 error("validator port disagreement", message);
             }
-            (words(&answer.static_verdict, answer.dynamic_verdict.as_ref(), true), None)
+            (words(family, &answer.static_verdict, answer.dynamic_verdict.as_ref(), true), None)
         }
     };
     Confirmation { words, unasked, errors, evidence, finding, shown, trial }
@@ -177,8 +179,16 @@ pub fn disagreement(port: (&Verdict, &Verdict), answer: &Answer) -> Option<Strin
     differ("static", port.0, &answer.static_verdict).or_else(dynamic)
 }
 
-/// The words for a report.
-pub fn words(static_verdict: &Verdict, dynamic_verdict: Option<&Verdict>, asked: bool) -> ValidatorWords {
+/// The words for a report on a kernel of `family`.
+pub fn words(
+    family: Family,
+    static_verdict: &Verdict,
+    dynamic_verdict: Option<&Verdict>,
+    asked: bool,
+) -> ValidatorWords {
+    if !family.model().has_checks() {
+        return ValidatorWords { r#static: NO_CHECK.to_owned(), dynamic: NO_CHECK.to_owned(), asked };
+    }
     let dynamic = match (static_verdict, dynamic_verdict) {
         (Verdict::Accepts, Some(verdict)) => say(verdict),
         (Verdict::Accepts, None) => "none".to_owned(),
@@ -186,6 +196,9 @@ pub fn words(static_verdict: &Verdict, dynamic_verdict: Option<&Verdict>, asked:
     };
     ValidatorWords { r#static: say(static_verdict), dynamic, asked }
 }
+
+/// What a check says that a kernel doesn't have.
+pub const NO_CHECK: &str = "the kernel has none";
 
 /// `accepts`, or the verdict with its message.
 pub fn say(verdict: &Verdict) -> String {
@@ -220,7 +233,9 @@ mod tests {
 
     #[test]
     fn a_static_refusal_leaves_the_dynamic_check_unreached() {
-        assert_eq!(words(&refuses("a"), None, true).dynamic, "not reached");
-        assert_eq!(words(&Verdict::Accepts, Some(&refuses("a")), true).dynamic, "refuses: no");
+        assert_eq!(words(Family::Rpa, &refuses("a"), None, true).dynamic, "not reached");
+        let accepts = &Verdict::Accepts;
+        assert_eq!(words(Family::Rpa, accepts, Some(&refuses("a")), true).dynamic, "refuses: no");
+        assert_eq!(words(Family::ExampleGather, accepts, Some(accepts), true).dynamic, NO_CHECK);
     }
 }

@@ -151,12 +151,12 @@ impl<'k> Replay<'k> {
                     let kind = "validator port disagreement".to_owned();
                     self.errors.push(InternalError { kind, case: index, message });
                 }
-                words(&answer.static_verdict, answer.dynamic_verdict.as_ref(), true)
+                words(item.variant.family, &answer.static_verdict, answer.dynamic_verdict.as_ref(), true)
             }
             Err(why) => {
                 tracing::warn!("{}: {why}", item.name);
                 self.summary.unasked += 1;
-                words(port.0, Some(port.1), false)
+                words(item.variant.family, port.0, Some(port.1), false)
             }
         };
         let facts = Facts::of(&item.variant, &item.file.case.metadata);

@@ -19,11 +19,11 @@ const REMARKS_AT: usize = 2 + 4 + 2 + 15 + 2 + 7 + 2 + 7 + 2 + PAGES_WIDTH + 2;
 
 /// The case as a table, `verdicts` below it.
 pub fn table(case: &Case, variant: &Variant, verdicts: &[String]) -> String {
-    let (v, meta) = (variant, &case.metadata);
+    let (v, meta, rows) = (variant, &case.metadata, variant.family.model().rows().array);
     let mut lines = vec![
         format!("{} · {} · {}", case.kernel, v.name, payload(case)),
         format!(
-            "q [{}, {}, {}] {}; cache of {} pages, each {} tokens of {} KV heads, {}",
+            "{rows} [{}, {}, {}] {}; cache of {} pages, each {} tokens of {} KV heads, {}",
             v.tokens,
             v.q_heads,
             v.head_dim,
@@ -51,7 +51,11 @@ pub fn table(case: &Case, variant: &Variant, verdicts: &[String]) -> String {
     lines.push(String::new());
     lines.push(format!(
         "  {:>4}  {:<15}  {:>7}  {:>7}  {:<PAGES_WIDTH$}  remarks",
-        "seq", "rows of q", "q_len", "kv_len", "pages"
+        "seq",
+        format!("rows of {rows}"),
+        "q_len",
+        "kv_len",
+        "pages"
     ));
     let sequences = meta.sequences_in_table();
     for sequence in 0..sequences.min(MAX_SEQUENCES) {
@@ -138,7 +142,7 @@ pub(crate) fn remarks(variant: &Variant, meta: &Metadata, sequence: usize) -> Ve
     let mut remarks = Vec::new();
     let kind = match q_len {
         0 if kv_len == 0 => "empty",
-        0 => "no query tokens",
+        0 => "no rows",
         1 if kv_len >= 1 => "decode",
         _ if 0 < q_len && q_len == kv_len => "prefill",
         _ if 0 < q_len && q_len < kv_len => "chunked prefill",
@@ -152,7 +156,10 @@ pub(crate) fn remarks(variant: &Variant, meta: &Metadata, sequence: usize) -> Ve
     remark(true, kind);
     remark(start < 0 || end < 0, "negative row");
     remark(q_len < 0, "rows decrease");
-    remark(end > variant.tokens as i64, &format!("past q's {} rows", variant.tokens));
+    remark(
+        end > variant.tokens as i64,
+        &format!("past {}'s {} rows", variant.family.model().rows().array, variant.tokens),
+    );
     remark(kv_len < 0, "negative kv_len");
     remark(q_len > kv_len && kv_len >= 0, "q_len > kv_len");
     let reach = meta.pages_per_seq.saturating_mul(variant.page_size) as i64;

@@ -206,7 +206,8 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Adds the kernels of a folder's `.toml` files, in the order of their names.
+    /// Adds the kernels of a folder's `.toml` files, in the order of their names. A `known.toml` among them is what is known of
+    /// these kernels, and no kernel.
     ///
     /// # Errors
     /// A folder without such files, an unreadable or malformed file, an id that is there already.
@@ -219,7 +220,8 @@ impl Catalogue {
         };
         let entries = fs::read_dir(folder).map_err(|why| error(folder, why.to_string()))?;
         let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+        let is_known = |file: &Path| file.file_name().is_some_and(|name| name == "known.toml");
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml") && !is_known(file));
         files.sort();
         if files.is_empty() {
             return Err(error(

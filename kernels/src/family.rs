@@ -65,6 +65,17 @@ pub struct ScriptParts {
     pub walk: &'static str,
 }
 
+/// The rows that `cu_q_lens` deals out to sequences, in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    /// The array that they are of: an operand's name, or `output`.
+    pub array: &'static str,
+    /// What one of them is, e.g. `query token`.
+    pub unit: &'static str,
+    /// How a caller adds some, for `{missing}` that are missing of `{needed}`.
+    pub more: &'static str,
+}
+
 /// What is particular to a family.
 pub trait Model: Sync {
     /// The operands of its entry point, in order.
@@ -74,6 +85,9 @@ pub trait Model: Sync {
     fn takes_q(&self) -> bool {
         self.roles().contains(&Role::Q)
     }
+
+    /// What the rows are that `cu_q_lens` speaks of.
+    fn rows(&self) -> Rows;
 
     /// Whether outputs are weighted means over V, of which metamorphic relations speak.
     fn is_attention(&self) -> bool;

@@ -56,6 +56,9 @@ pub(super) struct Gaps {
     /// Known findings of your own, besides the built-in ones; may be repeated.
     #[arg(long, value_name = "FILE")]
     known: Vec<PathBuf>,
+    /// The kernel's regressions, of which a gap should have one: a folder of cases, or `builtin`.
+    #[arg(long, value_name = "DIR", default_value = "builtin")]
+    corpus: PathBuf,
     #[command(flatten)]
     pub(super) python: PythonArgument,
 }
@@ -161,9 +164,11 @@ pub(super) fn gaps(arguments: &Gaps, catalogue: &Catalogue) -> Result<u8, Failur
     let Measured { table, batches } = measure(&environment, kernel, &loaded, &variants)?;
     let sweep_effort = sweep::Effort { seed: SEED, pairs: Some(arguments.pairs), time: None, jobs: cores() };
     let interrupted = watch_interrupts()?;
-    let items: Vec<Item> = items::read("builtin".as_ref(), catalogue)?
+    let of_corpus =
+        |item: &Item| !arguments.corpus.ends_with("builtin") || item.name.starts_with("regressions/");
+    let items: Vec<Item> = items::read(&arguments.corpus, catalogue)?
         .into_iter()
-        .filter(|item| item.name.starts_with("regressions/") && item.file.case.kernel == kernel.id)
+        .filter(|item| of_corpus(item) && item.file.case.kernel == kernel.id)
         .collect();
     let all = load_all(&environment, kernel, &variants, &items)?;
     let regressions = Regressions::of(&items, all.variants(), &known);

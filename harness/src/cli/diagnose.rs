@@ -15,6 +15,7 @@ use countersign_kernels::env::Environment;
 use countersign_reports::{Diagnosis, RunReport, diagnosis_to_json, diagnosis_to_text};
 
 use super::console::{Failure, print, today};
+use super::fuzz::known;
 use super::{ProfileArgument, PythonArgument, session};
 use crate::campaign::Subject;
 use crate::case::Case;
@@ -24,7 +25,6 @@ use crate::diagnose::names::Naming;
 use crate::diagnose::stand_in::seed_of;
 use crate::diagnose::{DiagnoseError, Examined, examine, fix, report, save, with_payload};
 use crate::dump::{Dump, DumpError};
-use crate::known::KnownFile;
 use crate::replay::Item;
 use crate::trial::{Conduct, run_trial};
 
@@ -69,6 +69,9 @@ pub(super) struct Arguments {
     /// Write the batch as a case that replays, with q and the cache's pages in use beside it, into this folder.
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
+    /// Known findings of your own, besides the built-in ones, of which effects are told; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    known: Vec<PathBuf>,
     #[command(flatten)]
     profile: ProfileArgument,
     #[command(flatten)]
@@ -120,7 +123,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let dump = Dump::open(&arguments.file)?;
     let naming = Naming { map: arguments.map.clone(), dtypes: arguments.dtype.clone() };
     let examined = examine(&dump, kernel, &naming, &arguments.variant)?;
-    let mut diagnosis = report(&dump, kernel, &examined, &KnownFile::builtin()?);
+    let mut diagnosis = report(&dump, kernel, &examined, &known(&arguments.known)?);
     if let Some(path) = &arguments.fix
         && diagnosis.fix.unambiguous
         && !diagnosis.causes.is_empty()

@@ -107,7 +107,7 @@ enum Command {
 #[derive(Debug, Clone, clap::Args)]
 struct PythonArgument {
     /// Test a kernel of your own: the function of a Python file in the place of the catalogue's kernel, whichever is used, with
-    /// its variants, rules and known findings. The file may import its neighbours.
+    /// its variants, rules and known findings. The file may import its neighbours, also by their place in its package.
     #[arg(long, value_name = "FILE.py:FUNCTION", value_parser = kernel_from)]
     kernel_from: Option<KernelFrom>,
     #[command(flatten)]

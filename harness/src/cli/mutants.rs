@@ -99,6 +99,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let ours = start.elapsed();
     let upstream = upstream::run(&loaded, plan.jobs, &score)
         .map_err(|why| Failure::new(why, "this is a fault of countersign itself"))?;
+    let upstream = upstream.as_ref();
     let theirs = start.elapsed() - ours;
     let seconds = [ours, theirs].map(|time| time.as_secs_f64());
     let related = arguments.relations.map(|cases| {
@@ -106,13 +107,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         related::run(&loaded, &plan, &score)
     });
     print(&match arguments.json {
-        true => json(&score, &upstream, related.as_ref(), seconds).to_string() + "\n",
+        true => json(&score, upstream, related.as_ref(), seconds).to_string() + "\n",
         false => {
             let relations = related.as_ref().map(alone).unwrap_or_default();
-            text(&loaded, &plan, &score) + &beside(&score, &upstream, seconds) + &relations
+            text(&loaded, &plan, &score) + &beside(&score, upstream, seconds) + &relations
         }
     })?;
-    Ok(match (score.alarms.is_empty() && upstream.alarms.is_empty(), score.counts().not_run) {
+    let alarms = score.alarms.len() + upstream.map_or(0, |upstream| upstream.alarms.len());
+    Ok(match (alarms == 0, score.counts().not_run) {
         (false, _) => 1,
         (true, 1..) => 3,
         (true, 0) => 0,
@@ -191,17 +193,22 @@ fn text(loaded: &Loaded, plan: &Plan<'_>, score: &Score) -> String {
 }
 
 /// What upstream's batches notice, and how long each took.
-fn beside(score: &Score, upstream: &Upstream, [ours, theirs]: [f64; 2]) -> String {
+fn beside(score: &Score, upstream: Option<&Upstream>, [ours, theirs]: [f64; 2]) -> String {
+    let mutants = score.mutants.len();
+    let Some(upstream) = upstream else {
+        return format!(
+            "no batches of upstream's own test: this kernel has none\ntime: {ours:.0} s for {mutants} mutants and the controls\n"
+        );
+    };
     let alarms: String = upstream.alarms.iter().map(|alarm| format!("\n  wrong there: {alarm}")).collect();
     format!(
         "upstream's {} test functions, scaled down to each variant, at its tolerance: {:.3} ({} of {}; {} of them not noticed \
-         here){alarms}\ntime: {ours:.0} s for {} mutants and the controls, {theirs:.0} s for upstream's batches\n",
+         here){alarms}\ntime: {ours:.0} s for {mutants} mutants and the controls, {theirs:.0} s for upstream's batches\n",
         upstream.batches,
         upstream.score(),
         upstream.count(),
         upstream.noticed.len(),
         upstream.only,
-        score.mutants.len(),
     )
 }
 
@@ -219,7 +226,12 @@ fn alone(related: &Related) -> String {
     )
 }
 
-fn json(score: &Score, upstream: &Upstream, related: Option<&Related>, [ours, theirs]: [f64; 2]) -> Value {
+fn json(
+    score: &Score,
+    upstream: Option<&Upstream>,
+    related: Option<&Related>,
+    [ours, theirs]: [f64; 2],
+) -> Value {
     let Counts { killed, survived, equivalent, not_run } = score.counts();
     let mutant = |(mutant, fate): &(Mutant, Fate)| {
         let fate = match fate {
@@ -251,14 +263,14 @@ fn json(score: &Score, upstream: &Upstream, related: Option<&Related>, [ours, th
         "not_run": not_run,
         "controls": score.controls,
         "false_alarms": score.alarms,
-        "upstream": {
+        "upstream": upstream.map(|upstream| json!({
             "score": upstream.score(),
             "noticed": upstream.count(),
             "of": upstream.noticed.len(),
             "not_noticed_here": upstream.only,
             "batches": upstream.batches,
             "false_alarms": upstream.alarms,
-        },
+        })),
         "relations": related.map(|related| json!({
             "score": related.score(),
             "noticed": related.count(),

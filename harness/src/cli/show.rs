@@ -62,17 +62,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let Item { file, variant, .. } = &item;
     let batch = file.case.batch(variant).map_err(unreadable)?;
     let Examined { contract, static_verdict, dynamic_verdict } = examine(variant, &file.case, &batch);
-    let words = words(&static_verdict, Some(&dynamic_verdict), false);
+    let words = words(variant.family, &static_verdict, Some(&dynamic_verdict), false);
     let mut verdicts = vec![format!("contract  {}", contract.keeping().name())];
     verdicts.extend(
         contract.breaches.iter().map(|breach| format!("breaks    {}: {}", breach.rule.id, breach.detail)),
     );
-    if variant.family.model().has_checks() {
-        verdicts.push(format!("static    {} (port)", words.r#static));
-        verdicts.push(format!("dynamic   {} (port)", words.dynamic));
-    } else {
-        verdicts.push("checks    the kernel has none".to_owned());
-    }
+    let port = if variant.family.model().has_checks() { " (port)" } else { "" };
+    verdicts.push(format!("static    {}{port}", words.r#static));
+    verdicts.push(format!("dynamic   {}{port}", words.dynamic));
     let mut text = show::table(&file.case, variant, &verdicts);
     if arguments.trace {
         text += &format!("\n{}", traced(arguments, &catalogue, &item)?);

@@ -2,16 +2,16 @@
 //!
 //! Invariant: a function of subject and policy; what a check says here is the port's word.
 
-use countersign_kernels::checks::Verdict;
 use countersign_kernels::contract::probe::{Edge, Input, Of, Probe, Value, probe};
 use countersign_kernels::contract::{Keeping, Rule, Scope, rules};
 use countersign_kernels::engine::Policy;
+use countersign_kernels::family::Family;
 use countersign_reports::{ProbeRow, RuleRow};
 
 use super::{Gallery, count, scope_name, tally};
 use crate::campaign::Subject;
 use crate::case::{Case, CaseError, Patch, PatchTarget, Payload, VariantRef};
-use crate::confirm::say;
+use crate::confirm::words;
 use crate::judge::{effect_name, judge};
 use crate::trial::{Trial, run_trial};
 
@@ -81,7 +81,7 @@ pub fn batches(subject: &dyn Subject, policy: &Policy) -> Result<Batches, CaseEr
                 let Some(case) = probe_case(&subject.kernel().id, &variant.name, edge) else { continue };
                 let engine = engines[position].as_mut();
                 let trial = run_trial(Some(engine), subject.kernel(), variant, &case, policy)?;
-                add(&mut row, edge, is_kept, &trial);
+                add(&mut row, edge, is_kept, &trial, variant.family);
                 measured.gallery.offer(&format!("the probe “{}” of {}", edge.name, rule.id), &case, &trial);
             }
         }
@@ -90,23 +90,23 @@ pub fn batches(subject: &dyn Subject, policy: &Policy) -> Result<Batches, CaseEr
     Ok(measured)
 }
 
-fn add(row: &mut RuleRow, edge: &Edge, kept: bool, trial: &Trial) {
+fn add(row: &mut RuleRow, edge: &Edge, kept: bool, trial: &Trial, family: Family) {
     let effect = effect_name(trial);
     let side = if kept { &mut row.kept } else { &mut row.broken };
-    tally(side, &trial.static_verdict, Some(&trial.dynamic_verdict), effect);
+    let has_checks = family.model().has_checks();
+    let checks = has_checks.then_some((&trial.static_verdict, Some(&trial.dynamic_verdict)));
+    tally(side, checks, effect);
     for finding in judge(trial).findings {
         count(&mut row.gaps, finding.signature.kind.name());
     }
     let position = row.probes.iter().position(|probe| probe.name == edge.name && probe.kept == kept);
     let position = position.unwrap_or_else(|| {
+        let said = words(family, &trial.static_verdict, Some(&trial.dynamic_verdict), false);
         row.probes.push(ProbeRow {
             name: edge.name.clone(),
             kept,
-            r#static: say(&trial.static_verdict),
-            dynamic: match trial.static_verdict {
-                Verdict::Accepts => say(&trial.dynamic_verdict),
-                Verdict::Refuses { .. } | Verdict::Crashes { .. } => "not reached".to_owned(),
-            },
+            r#static: said.r#static,
+            dynamic: said.dynamic,
             ..ProbeRow::default()
         });
         row.probes.len() - 1

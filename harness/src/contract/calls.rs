@@ -75,7 +75,7 @@ pub fn calls(
                     Outcome { effect: "refused at trace time".to_owned(), example: String::new() }
                 };
                 let side = if is_kept { &mut row.kept } else { &mut row.broken };
-                tally(side, &first, second.as_ref(), &outcome.effect);
+                tally(side, Some((&first, second.as_ref())), &outcome.effect);
                 for gap in gaps(call, is_kept, &first, &outcome.effect) {
                     count(&mut row.gaps, gap);
                 }

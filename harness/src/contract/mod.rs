@@ -50,12 +50,14 @@ fn verdict_name(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// Adds one probe to a side of its rule.
-fn tally(side: &mut Side, static_verdict: &Verdict, dynamic_verdict: Option<&Verdict>, effect: &str) {
+/// Adds one probe to a side of its rule; `checks` are the verdicts of a kernel that has checks.
+fn tally(side: &mut Side, checks: Option<(&Verdict, Option<&Verdict>)>, effect: &str) {
     side.tried += 1;
-    count(&mut side.r#static, verdict_name(static_verdict));
-    if let (Verdict::Accepts, Some(verdict)) = (static_verdict, dynamic_verdict) {
-        count(&mut side.dynamic, verdict_name(verdict));
+    if let Some((static_verdict, dynamic_verdict)) = checks {
+        count(&mut side.r#static, verdict_name(static_verdict));
+        if let (Verdict::Accepts, Some(verdict)) = (static_verdict, dynamic_verdict) {
+            count(&mut side.dynamic, verdict_name(verdict));
+        }
     }
     count(&mut side.effects, effect);
 }

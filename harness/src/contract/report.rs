@@ -192,8 +192,8 @@ fn gap(
         .flatten();
     let others = interference(engine.as_mut(), variant, case, policy)?.map(|others| others.to_string());
     let words = match validator.ask(variant, case) {
-        Ok(answer) => words(&answer.static_verdict, answer.dynamic_verdict.as_ref(), true),
-        Err(_) => words(&trial.static_verdict, Some(&trial.dynamic_verdict), false),
+        Ok(answer) => words(variant.family, &answer.static_verdict, answer.dynamic_verdict.as_ref(), true),
+        Err(_) => words(variant.family, &trial.static_verdict, Some(&trial.dynamic_verdict), false),
     };
     let besides = Besides { others: others.as_deref(), ..Besides::default() };
     let script = repro::script(all.kernel(), case, &trial, &finding, besides);

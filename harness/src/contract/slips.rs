@@ -26,6 +26,7 @@ pub fn slips(
     gallery: &mut Gallery,
 ) -> Vec<SlipRow> {
     let mut rows: BTreeMap<Slip, SlipRow> = BTreeMap::new();
+    let has_checks = subject.kernel().family.model().has_checks();
     let work = |index: usize| {
         let generated = generate(seed, index as u64, &subject.kernel().id, subject.variants(), None);
         let named = generated.case.variant.name();
@@ -51,7 +52,9 @@ pub fn slips(
         });
         row.cases += 1;
         trial.contract.rules().iter().for_each(|rule| count(&mut row.rules, rule.id));
-        count(&mut row.dynamic, verdict_name(&trial.dynamic_verdict));
+        if has_checks {
+            count(&mut row.dynamic, verdict_name(&trial.dynamic_verdict));
+        }
         count(&mut row.effects, effect_name(&trial));
         row.others += u64::from(harms(&trial, &generated.case.metadata).iter().any(|harm| !harm.own));
     });

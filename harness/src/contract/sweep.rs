@@ -358,7 +358,7 @@ impl Sums {
             origin: None,
             expect: Some(Expect::Signatures(vec![finding.signature.to_string()])),
         };
-        let said = words(&trial.static_verdict, Some(&trial.dynamic_verdict), true);
+        let said = words(variant.family, &trial.static_verdict, Some(&trial.dynamic_verdict), true);
         let report = FindingReport {
             status: entry.map_or(FindingStatus::New, |entry| status(Some(entry.status))),
             cause: entry.map(|entry| entry.cause.clone()),

@@ -88,7 +88,7 @@ pub fn examine<'d>(
     naming: &Naming,
     variant: &str,
 ) -> Result<Examined<'d>, DiagnoseError> {
-    let mut operands = operands(dump, naming)?;
+    let mut operands = operands(dump, naming, kernel.family)?;
     let subject = read(kernel, &operands.given, variant).map_err(DiagnoseError::Variant)?;
     // The subject has its own copy; page tables may be large.
     operands.given.clear();

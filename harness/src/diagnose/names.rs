@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use countersign_dtype::DType;
 use countersign_kernels::checks::numpy_name;
-use countersign_kernels::rpa::diagnose::{Given, OPERANDS, Operand};
+use countersign_kernels::family::Family;
+use countersign_kernels::rpa::diagnose::{Given, Operand, operands as all};
 use countersign_reports::ArrayReport;
 
 use crate::dump::{Dump, DumpError, Kind, Stored, numbers};
@@ -39,12 +40,12 @@ pub struct Operands<'d> {
 ///
 /// # Errors
 /// A missing array, a name that `--map` or `--dtype` gives and nothing has, values that can't be read.
-pub fn operands<'d>(dump: &'d Dump, naming: &Naming) -> Result<Operands<'d>, DumpError> {
-    let is_operand = |name: &str| OPERANDS.iter().any(|operand| operand.name == name);
+pub fn operands<'d>(dump: &'d Dump, naming: &Naming, family: Family) -> Result<Operands<'d>, DumpError> {
+    let is_operand = |name: &str| all(family).any(|operand| operand.name == name);
     let said =
         naming.map.iter().map(|(operand, _)| operand).chain(naming.dtypes.iter().map(|(operand, _)| operand));
     if let Some(unknown) = said.into_iter().find(|name| !is_operand(name)) {
-        let known: Vec<&str> = OPERANDS.iter().map(|operand| operand.name).collect();
+        let known: Vec<&str> = all(family).map(|operand| operand.name).collect();
         return Err(error(
             format!("the kernel has no operand `{unknown}`"),
             format!("it has {}", known.join(", ")),
@@ -57,7 +58,7 @@ pub fn operands<'d>(dump: &'d Dump, naming: &Naming) -> Result<Operands<'d>, Dum
         unused: Vec::new(),
         notes: Vec::new(),
     };
-    for operand in &OPERANDS {
+    for operand in all(family) {
         let mapped =
             naming.map.iter().rev().find(|(name, _)| name == operand.name).map(|(_, array)| array.as_str());
         let Some(array) = dump.array(mapped.unwrap_or(operand.name)) else {
@@ -65,7 +66,7 @@ pub fn operands<'d>(dump: &'d Dump, naming: &Naming) -> Result<Operands<'d>, Dum
                 return Err(error(format!("the file has no array `{mapped}`"), has(dump)));
             }
             if operand.is_metadata {
-                return Err(missing(dump, naming, operand));
+                return Err(missing(dump, naming, operand, family));
             }
             continue;
         };
@@ -87,7 +88,7 @@ pub fn operands<'d>(dump: &'d Dump, naming: &Naming) -> Result<Operands<'d>, Dum
     let is_used = |array: &Stored| found.stored.values().any(|used| used.name == array.name);
     found.unused =
         dump.arrays.iter().filter(|array| !is_used(array)).map(|array| array.name.clone()).collect();
-    for operand in OPERANDS.iter().filter(|operand| !found.stored.contains_key(operand.name)) {
+    for operand in all(family).filter(|operand| !found.stored.contains_key(operand.name)) {
         if let Some(alias) = found.unused.iter().find(|name| operand.aliases.contains(&name.as_str())) {
             let name = operand.name;
             found.notes.push(format!("`{alias}` may be {name}: --map {name}={alias}"));
@@ -106,15 +107,15 @@ fn has(dump: &Dump) -> String {
 }
 
 /// What to say of a missing array: a `--map` for every likely name at once.
-fn missing(dump: &Dump, naming: &Naming, wanted: &Operand) -> DumpError {
-    let is_named = |operand: &&Operand| {
+fn missing(dump: &Dump, naming: &Naming, wanted: &Operand, family: Family) -> DumpError {
+    let is_named = |operand: &&'static Operand| {
         dump.array(operand.name).is_some() || naming.map.iter().any(|(name, _)| name == operand.name)
     };
     let alias = |operand: &Operand| {
         let array = operand.aliases.iter().find(|alias| dump.array(alias).is_some())?;
         Some(format!("--map {}={array}", operand.name))
     };
-    let maps: Vec<String> = OPERANDS.iter().filter(|operand| !is_named(operand)).filter_map(alias).collect();
+    let maps: Vec<String> = all(family).filter(|operand| !is_named(operand)).filter_map(alias).collect();
     let help = if maps.is_empty() {
         format!("{}; --map {}=NAME says which it is, of shape {}", has(dump), wanted.name, wanted.shape)
     } else {

@@ -5,7 +5,7 @@
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::checks::Verdict;
 use countersign_kernels::contract::{Breach, Entry, Keeping, Scope, Standing, check, rules};
-use countersign_kernels::rpa::diagnose::{Cause, OPERANDS, Operand, Step, Verdicts};
+use countersign_kernels::rpa::diagnose::{Cause, Step, Verdicts};
 use countersign_reference::Metadata;
 use countersign_reports::{
     BrokenRule, CauseReport, DIAGNOSIS_VERSION, Diagnosis, DumpReport, FixReport, FixedArray, OtherCause,
@@ -18,7 +18,7 @@ use super::fix::{self, Corrected};
 use super::{Broken, Examined, PLACES};
 use crate::campaign::tool;
 use crate::case::CaseError;
-use crate::confirm::say;
+use crate::confirm::{NO_CHECK, say};
 use crate::contract;
 use crate::dump::Dump;
 use crate::known::{Facts, KnownFile};
@@ -153,8 +153,9 @@ fn is_of_payload(rule: &str) -> bool {
 
 /// What was assumed, and how to say what is missing.
 fn notes(examined: &Examined<'_>) -> Vec<String> {
-    let missing = OPERANDS.iter().filter(|operand| examined.subject.unknown.contains(&operand.name));
-    let said = missing.map(|Operand { name, keys, .. }| {
+    let missing = examined.subject.unknown.iter();
+    let said = missing.map(|name| {
+        let keys = if *name == "kv_pages" { "pages=…,page_size=…" } else { "tokens=…" };
         format!("the shape of {name} is not in the file; say it with --variant {keys}")
     });
     examined.operands.notes.iter().cloned().chain(said).collect()
@@ -166,8 +167,9 @@ fn batch(examined: &Examined<'_>) -> String {
     let unknown = |operand: &str| examined.subject.unknown.contains(&operand);
     let mut parts =
         vec![format!("{} sequences in a table of {} rows", state.metadata.num_seqs, state.rows())];
-    if !unknown("q") {
-        parts.push(format!("q of {} rows", state.variant.tokens));
+    let rows = state.variant.family.model().rows().array;
+    if !unknown(rows) {
+        parts.push(format!("{rows} of {} rows", state.variant.tokens));
     }
     if !unknown("kv_pages") {
         parts.push(format!("{} pages of {} tokens", state.variant.pages, state.variant.page_size));
@@ -208,6 +210,9 @@ fn effect(known: &KnownFile, kernel: &str, rule: &str, facts: Option<&Facts>) ->
 }
 
 fn words(examined: &Examined<'_>, keeping: Keeping) -> ValidatorWords {
+    if !examined.subject.state.variant.family.model().has_checks() {
+        return ValidatorWords { r#static: NO_CHECK.to_owned(), dynamic: NO_CHECK.to_owned(), asked: false };
+    }
     let Verdicts { fixed, with_x64, dynamic } = &examined.verdicts;
     let unknown = &examined.subject.unknown;
     let guess = match unknown.as_slice() {

@@ -156,11 +156,13 @@ fn described(loaded: &Loaded, position: usize, mutation: Mutation, module: &Modu
 
 /// Why those are equivalent that [`is_simply_the_same`] finds.
 const SIMPLY_THE_SAME: &str = "the optimised programs are equal once waits count bytes alone, grid dimensions of extent 1 have \
-     index 0, a loop over KV blocks of which a table row has one runs once, and what nobody reads is left out";
+     index 0, a loop over KV blocks of which a table row has one runs once, and loops that end where they begin and what nobody reads \
+     are left out";
 
 /// Whether mutant and kernel are one program in their simpler form.
 fn is_simply_the_same(loaded: &Loaded, mutant: &Mutant, original: &Original) -> bool {
-    let once = Condition::OneKvBlock.holds(&loaded.variants()[mutant.position]);
+    let one_block = || Condition::OneKvBlock.holds(&loaded.variants()[mutant.position]);
+    let once = loaded.kernel().family.model().is_attention() && one_block();
     let simpler = |module: &Module| {
         let program = Program::lower(&simplified(module, once), loaded.outputs(mutant.position));
         program.ok().map(|program| program.optimized())

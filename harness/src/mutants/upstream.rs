@@ -50,11 +50,14 @@ impl Upstream {
     }
 }
 
-/// Runs the mutants of `score` that aren't equivalent.
+/// Runs the mutants of `score` that aren't equivalent. The batches are those of attention's test: of another kernel, nothing.
 ///
 /// # Errors
 /// If upstream's batches can't be read; in words.
-pub fn run(loaded: &Loaded, jobs: usize, score: &Score) -> Result<Upstream, String> {
+pub fn run(loaded: &Loaded, jobs: usize, score: &Score) -> Result<Option<Upstream>, String> {
+    if !loaded.kernel().family.model().is_attention() {
+        return Ok(None);
+    }
     let functions = test_functions().map_err(|error| error.to_string())?;
     let tests: Vec<OnceLock<Vec<Test>>> = loaded.variants().iter().map(|_| OnceLock::new()).collect();
     let of = |position: usize| -> &[Test] {
@@ -87,7 +90,8 @@ pub fn run(loaded: &Loaded, jobs: usize, score: &Score) -> Result<Upstream, Stri
         let failing = of(position).iter().filter(|test| !test.passes(engine.as_mut(), variant));
         failing.map(|test| format!("{} {}", variant.name, test.name)).collect::<Vec<String>>()
     });
-    Ok(Upstream { batches: functions.len(), noticed, only, alarms: alarms.into_iter().flatten().collect() })
+    let alarms = alarms.into_iter().flatten().collect();
+    Ok(Some(Upstream { batches: functions.len(), noticed, only, alarms }))
 }
 
 /// One batch with what it should give.

@@ -129,3 +129,36 @@ fn a_case_that_is_minimised_elsewhere_takes_its_values_along() {
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     assert!(text(&refused).contains("another file of that name"), "{}", text(&refused));
 }
+
+#[test]
+fn a_right_batch_that_a_kernel_gets_wrong_is_the_kernels_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("own.py");
+    // The softmax is right as long as exp doesn't overflow: of values as they mostly are, nothing shows.
+    let code = "import importlib.util, sys\n\
+                found = importlib.util.find_spec('jax.experimental.pallas.ops.tpu.ragged_paged_attention.kernel')\n\
+                text = open(found.origin).read()\n\
+                right = 'jnp.max(qk, axis=1, keepdims=True)'\n\
+                assert text.count(right) == 1\n\
+                open(sys.argv[1], 'w').write(text.replace(right, f'-jnp.maximum(-{right}, -40.0)'))";
+    python(&["-c", code, own.to_str().unwrap()]);
+    let from = format!("{}:ragged_paged_attention", own.display());
+    let run = [&BLOCKS[..], &["--run", "--kernel-from", &from]].concat();
+    let file = folder.path().join("batch.npz");
+    dump(&file, "");
+    let output = diagnose(&file, &run);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("13 row(s) are right"), "{}", text(&output));
+
+    dump(&file, "q *= 40; kv_pages *= 40");
+    let output = diagnose(&file, &[&run[..], &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said["contract"], "kept", "{said}");
+    assert!(said["run"]["ran"].as_str().unwrap().contains("with its own values"), "{said}");
+    assert!(said["run"]["kernel"].as_str().unwrap().contains("wrong"), "{said}");
+    let notes = said["notes"].to_string();
+    assert!(notes.contains("that is a fault of the kernel; --save keeps the case"), "{notes}");
+    let stock = diagnose(&file, &[&BLOCKS[..], &["--run"]].concat());
+    assert_eq!(stock.status.code(), Some(0), "{}", text(&stock));
+}

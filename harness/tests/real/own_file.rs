@@ -93,6 +93,30 @@ fn a_mask_one_too_wide_is_found_made_small_and_not_blamed_on_a_line_without_evid
 }
 
 #[test]
+fn a_file_of_a_package_imports_from_it_and_is_exported_again_when_that_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("mine/kernels");
+    fs::create_dir_all(&deep).unwrap();
+    let (text, _) = edited("< kv_len - kv_len_start", "< kv_len - kv_len_start + SLACK + tables.NONE");
+    let imports = "from . import tables\nfrom ..bounds import SLACK\n\nimport functools\n";
+    let (head, rest) = text.split_once("import functools\n").unwrap();
+    fs::write(deep.join("attention.py"), format!("{head}{imports}{rest}")).unwrap();
+    fs::write(deep.join("tables.py"), "NONE = 0\n").unwrap();
+    fs::write(deep.join("__init__.py"), "").unwrap();
+    fs::write(folder.path().join("mine/__init__.py"), "").unwrap();
+    let bounds = folder.path().join("mine/bounds.py");
+    let replay = [
+        &["fuzz", "--kernel-from", "mine/kernels/attention.py:ragged_paged_attention"][..],
+        &["--variant", "f32-q4-kv4", "--cases", "30", "--only", "kept", "--json"],
+    ];
+    for (slack, code) in [(0, 0), (1, 1)] {
+        fs::write(&bounds, format!("SLACK = {slack}\n")).unwrap();
+        let output = countersign(folder.path(), &replay.concat());
+        assert_eq!(output.status.code(), Some(code), "{slack}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
 fn what_is_no_kernel_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("own.py"), "import nothing_of_that_name\n").unwrap();

@@ -9,6 +9,7 @@ JSON form, in which a float is never mistaken for an integer:
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dataclasses
 import functools
@@ -96,10 +97,36 @@ def is_file(entry_point: str) -> bool:
     return entry_point.rpartition(":")[0].endswith(".py")
 
 
+def _package_of(file: Path) -> tuple[Path, str]:
+    """The folder that a file's package is imported from, and the package's full name; empty for a file in none.
+
+    A package is a folder with `__init__.py`, or as many folders as the file's relative imports go up.
+    """
+    imports = [node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.ImportFrom)]
+    wanted = max((node.level for node in imports), default=0)
+    names: list[str] = []
+    folder = file.parent
+    while folder.name and (len(names) < wanted or (folder / "__init__.py").exists()):
+        names.insert(0, folder.name)
+        folder = folder.parent
+    return folder, ".".join(names)
+
+
 def _of_file(file: Path) -> ModuleType:
-    """The module in a file, which may import its neighbours."""
-    name = file.stem if file.stem not in sys.modules else f"{file.stem}_of_file"
+    """The module in a file, which may import its neighbours, also by their place in its package."""
+    # Of a file that is edited while we look, Python's cache may be older than it seems; and a folder of kernels stays clean.
+    sys.dont_write_bytecode = True
+    root, package = _package_of(file)
     sys.path.insert(0, str(file.parent))
+    if package:
+        sys.path.insert(0, str(root))
+        name = f"{package}.{file.stem}"
+        module = importlib.import_module(name)
+        found = getattr(module, "__file__", None)
+        if found is None or not file.samefile(found):
+            raise ImportError(f"{name} is {found} here, and not {file}: another package has its name")
+        return module
+    name = file.stem if file.stem not in sys.modules else f"{file.stem}_of_file"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} is no Python file")

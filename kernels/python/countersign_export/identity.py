@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 import platform
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +43,32 @@ def hash_sources(roots: list[Path]) -> str:
 
 
 def sources(entry_point: str) -> dict[str, Any]:
-    """The kernel's file, and a hash over what it is made of and Pallas itself, since either may be a development checkout.
-
-    A kernel of a package is made of that package; one of a file, of the file and all that it imported from its folder.
+    """The kernel's file, and a hash over what a lowering of it is made of, of which any may be a development checkout: the modules
+    that are imported with it, wherever they lie, Pallas, and the package of a kernel that isn't given as a file.
     """
     file = Path(Kernel.resolve(entry_point).file)
-    pallas = Path(jax.__file__).parent / "_src" / "pallas"
-    if is_file(entry_point):
-        loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-        mine = {Path(name) for name in loaded if name and Path(name).is_relative_to(file.parent)} | {file}
-        own = "".join(f"{path.relative_to(file.parent).as_posix()}\0{hash_file(path)}\n" for path in sorted(mine))
-        total = hashlib.sha256((own + hash_sources([pallas])).encode()).hexdigest()
-    else:
-        total = hash_sources([file.parent, pallas])
+    whole = [Path(jax.__file__).parent / "_src" / "pallas"]
+    if not is_file(entry_point):
+        whole.append(file.parent)
+    total = hashlib.sha256((hash_loaded() + hash_sources(whole)).encode()).hexdigest()
     return {"source": {"file": str(file), "sha256": hash_file(file)}, "sources_sha256": total}
+
+
+def hash_loaded() -> str:
+    """sha256 over names and sources of all imported modules but Python's own and ours."""
+    digest = hashlib.sha256()
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and file.endswith(".py") and not _is_of_python(Path(file)) and not name.startswith("countersign_export"):
+            digest.update(f"{name}\0{hash_file(Path(file))}\n".encode())
+    return digest.hexdigest()
+
+
+def _is_of_python(file: Path) -> bool:
+    """Whether a file is of the standard library, in whose folder packages may be installed, too."""
+    paths = sysconfig.get_paths()
+    installed = any(file.is_relative_to(paths[kind]) for kind in ("purelib", "platlib"))
+    return not installed and any(file.is_relative_to(paths[kind]) for kind in ("stdlib", "platstdlib"))
 
 
 def of_kernel(entry_point: str, operands: list[str]) -> dict[str, Any]:

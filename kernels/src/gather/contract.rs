@@ -48,7 +48,7 @@ pub(super) static RULES: &[Rule] = &[
         "No entry of cu_q_lens[0..=num_seqs] is negative."),
     rule(rule::CU_Q_LENS_NONDECREASING, Stated, Sequence, &["cu_q_lens"],
         "cu_q_lens never decreases within its first num_seqs + 1 entries."),
-    rule(rule::TOTAL_Q_WITHIN_ROWS, Stated, OfBatch, &["cu_q_lens", "num_seqs", "q"],
+    rule(rule::TOTAL_Q_WITHIN_ROWS, Stated, OfBatch, &["cu_q_lens", "num_seqs", "output"],
         "cu_q_lens[num_seqs] is at most the number of rows of the output."),
     rule(rule::KV_LENS_NONNEGATIVE, Implied, Sequence, &["kv_lens"], "No entry of kv_lens[..num_seqs] is negative."),
     rule(rule::Q_LEN_WITHIN_KV_LEN, Stated, Sequence, &["cu_q_lens", "kv_lens"],

@@ -18,7 +18,7 @@ use countersign_reference::{Batch, Metadata, Profile, Reference, gather};
 use crate::call::{Call, CallOperand, OptionValue};
 use crate::checks::{StaticCall, Verdict};
 use crate::contract::{Breach, Rule};
-use crate::family::{Model, ScriptParts};
+use crate::family::{Model, Rows, ScriptParts};
 use crate::rpa::bind::{FUEL_CAP, Role};
 use crate::variant::Variant;
 
@@ -29,6 +29,10 @@ pub struct Gather;
 impl Model for Gather {
     fn roles(&self) -> &'static [Role] {
         &[Role::KvPages, Role::KvLens, Role::PageIndices, Role::CuQLens, Role::NumSeqs]
+    }
+
+    fn rows(&self) -> Rows {
+        Rows { array: "output", unit: "gathered token", more: "rows={needed}" }
     }
 
     fn is_attention(&self) -> bool {

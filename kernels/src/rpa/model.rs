@@ -11,7 +11,7 @@ use super::contract::{self, Breach, Rule};
 use super::validator::{self, StaticCall, Verdict};
 use super::{facts, meaning, repro};
 use crate::call::Call;
-use crate::family::{Model, ScriptParts};
+use crate::family::{Model, Rows, ScriptParts};
 use crate::variant::Variant;
 
 /// Ragged paged attention.
@@ -21,6 +21,10 @@ pub struct Rpa;
 impl Model for Rpa {
     fn roles(&self) -> &'static [Role] {
         &Role::ALL
+    }
+
+    fn rows(&self) -> Rows {
+        Rows { array: "q", unit: "query token", more: "q = np.pad(q, ((0, {missing}), (0, 0), (0, 0)))" }
     }
 
     fn is_attention(&self) -> bool {

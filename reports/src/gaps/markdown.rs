@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use super::words::checks_of;
 use super::{Counts, Gap, GapsReport, counts_text, effect_words, gap_class, made_of};
 
 /// Renders `report`; ends with a newline.
@@ -40,10 +41,13 @@ fn render(report: &GapsReport, out: &mut String) -> std::fmt::Result {
     )?;
     writeln!(
         out,
-        "Each rule was probed on both sides of its boundary: batches on {} variants, static calls on {}. The static check is \
-         part of the entry point; the dynamic check is called by upstream's tests only, so what it refuses was run all the same.",
+        "Each rule was probed on both sides of its boundary: batches on {} variants{}. {}",
         contract.variants.len(),
-        contract.static_variants.join(" and ")
+        match contract.has_checks() {
+            true => format!(", static calls on {}", contract.static_variants.join(" and ")),
+            false => String::new(),
+        },
+        checks_of(contract)
     )?;
 
     writeln!(out, "\n## The contract, measured\n")?;

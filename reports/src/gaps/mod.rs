@@ -43,6 +43,13 @@ pub struct ContractTable {
     pub rules: Vec<RuleRow>,
 }
 
+impl ContractTable {
+    /// Whether the kernel has checks: static calls are asked about only then.
+    pub fn has_checks(&self) -> bool {
+        !self.static_variants.is_empty()
+    }
+}
+
 /// A rule.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RuleRow {

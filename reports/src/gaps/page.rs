@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
+use super::words::checks_of;
 use super::{
     ContractTable, Counts, Gap, GapsReport, RuleRow, Side, SlipRow, SweepReport, by_count, effect_words,
     gap_class, made_of,
@@ -17,9 +18,9 @@ pub fn gaps_to_html(report: &GapsReport) -> String {
     let contract = &report.contract;
     let section = |id, title, body| Section { id, title, body };
     let mut sections = vec![
-        section("contract", "The contract, measured", rules(&contract.rules)),
+        section("contract", "The contract, measured", rules(contract)),
         section("gaps", "Gaps", gaps(&report.gaps)),
-        section("slips", "Slips", slips(&report.slips)),
+        section("slips", "Slips", slips(&report.slips, contract.has_checks())),
     ];
     if let Some(sweep) = &report.sweep {
         sections.push(section("static", "The static side, swept", swept(sweep)));
@@ -38,7 +39,7 @@ pub fn gaps_to_html(report: &GapsReport) -> String {
             dt { "kernel" } dd { (packages(contract)) }
             dt { "source" } dd { code { (contract.source_sha256) } }
             dt { "batches on" } dd { (contract.variants.len()) " variants" }
-            dt { "static calls on" } dd { (contract.static_variants.join(", ")) }
+            @if contract.has_checks() { dt { "static calls on" } dd { (contract.static_variants.join(", ")) } }
             dt { "made by" } dd { code { (report.command) } }
         }
         p.limits {
@@ -79,12 +80,12 @@ fn counts<'a>(counts: &'a Counts, say: impl Fn(&'a str) -> &'a str) -> Markup {
     }
 }
 
-fn rules(rules: &[RuleRow]) -> Markup {
+fn rules(contract: &ContractTable) -> Markup {
+    let rules = &contract.rules;
     html! {
         p {
-            "Columns two to four count probes just outside the rule. The static check is part of the entry point; the dynamic \
-             check is called by upstream's tests only, so what it refuses was run all the same. A name in these columns is that of \
-             the check that refuses."
+            "Columns two to four count probes just outside the rule. " (checks_of(contract))
+            @if contract.has_checks() { " A name in these columns is that of the check that refuses." }
         }
         div.scroll tabindex="0" {
             table.plain.tallies {
@@ -183,11 +184,11 @@ fn kept(gap: &Gap) -> Markup {
     }
 }
 
-fn slips(slips: &[SlipRow]) -> Markup {
+fn slips(slips: &[SlipRow], has_checks: bool) -> Markup {
     html! {
         p {
-            "Mistakes that callers make when they build the metadata, each in many batches. The static check sees no values and \
-             accepts them all."
+            "Mistakes that callers make when they build the metadata, each in many batches."
+            @if has_checks { " The static check sees no values and accepts them all." }
         }
         div.scroll tabindex="0" {
             table.plain.tallies {

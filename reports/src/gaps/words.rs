@@ -2,7 +2,18 @@
 //!
 //! Invariant: total; a name that isn't known stands for itself.
 
-use super::Gap;
+use super::{ContractTable, Gap};
+
+/// What was probed, and what the checks are to production.
+pub(super) fn checks_of(contract: &ContractTable) -> &'static str {
+    match contract.has_checks() {
+        true => {
+            "The static check is part of the entry point; the dynamic check is called by upstream's tests only, so what it \
+             refuses was run all the same."
+        }
+        false => "The kernel has no checks that could refuse anything.",
+    }
+}
 
 /// Where the case of a gap comes from, and how it became as small as it is; a sentence without its full stop.
 pub(super) fn made_of(gap: &Gap) -> String {

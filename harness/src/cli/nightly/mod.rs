@@ -184,7 +184,11 @@ impl Night<'_> {
         }
         for kernel in kernels {
             let loaded = session::load(environment, kernel, kernel.variants(Tier::Small).cloned().collect())?;
+            let has_checks = kernel.family.model().has_checks();
             for (target, tenths) in Target::SHARES {
+                if target == Target::Validators && !has_checks {
+                    continue;
+                }
                 let store = match self.state.corpus(&kernel.id, target) {
                     Ok(store) => store,
                     Err(error) => {

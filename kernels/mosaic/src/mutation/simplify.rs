@@ -3,12 +3,15 @@
 //! - A grid dimension of extent 1 has index 0.
 //! - A wait counts the bytes of its slices: where these lie is for the start to say.
 //! - Where a loop within a loop is known to run its body once at most, that body works with the values that the loop starts from.
+//! - A loop from a value to the same value doesn't run: what unrolling by 1 leaves over.
 //! - What nobody uses then, and stores to scratch memory that nobody reads, are left out.
 //!
-//! Invariant: a run without a fault does the same before and after, given what is assumed of the loops. Loops, branches and copies
-//! stay as they are, so that two modules that become equal also agree on how often their loops run.
+//! Invariant: a run without a fault does the same before and after, given what is assumed of the loops. Other loops, branches and
+//! copies stay as they are, so that two modules that become equal also agree on how often their loops run.
 
 use std::collections::{HashMap, HashSet};
+
+use countersign_dtype::DType;
 
 use crate::ir::{Attribute, LocationId, Module, Op, Region, Type, ValueId};
 
@@ -18,26 +21,25 @@ use super::operator::index_operands;
 pub fn simplified(module: &Module, once: bool) -> Module {
     let mut simpler = module.clone();
     let zero = simpler.next_value();
-    let Some(function) = simpler.ops.iter_mut().find(|op| op.attribute("iteration_bounds").is_some()) else {
-        return simpler;
-    };
+    // The one that is run, see `Program::lower`.
+    let kernel = simpler.ops.iter().position(|op| op.attribute("iteration_bounds").is_some()).unwrap_or(0);
+    let Some(function) = simpler.ops.get_mut(kernel) else { return simpler };
     let grid = function.attribute("iteration_bounds").and_then(Attribute::as_ints).unwrap_or(&[]).to_vec();
     let scratch = function.attribute("scratch_operands").and_then(Attribute::as_int).unwrap_or(0);
     let Some(body) = function.regions.first_mut() else { return simpler };
     let mut instead: HashMap<ValueId, ValueId> = HashMap::new();
     let indices = body.arguments.iter().zip(&grid).filter(|(_, extent)| **extent == 1);
-    let index_type = body.arguments.first().map(|(_, ty)| ty.clone());
     instead.extend(indices.map(|((index, _), _)| (*index, zero)));
     if once {
         first_rounds(&body.ops, 0, &mut instead);
     }
     replace(&mut body.ops, &instead);
     fold(&mut body.ops);
-    if let Some(ty) = index_type.filter(|_| !grid.is_empty()) {
-        let counted = counted_only(&body.ops);
-        forget_places(&mut body.ops, &counted, zero, &ty);
-        body.ops.insert(0, constant(zero, &ty));
-    }
+    drop_idle_loops(&mut body.ops);
+    let ty = Type::Scalar(DType::I32);
+    let counted = counted_only(&body.ops);
+    forget_places(&mut body.ops, &counted, zero, &ty);
+    body.ops.insert(0, constant(zero, &ty));
     let scratch: HashSet<ValueId> =
         body.arguments.iter().rev().take(scratch.max(0) as usize).map(|(value, _)| *value).collect();
     while drop_unused(body, &scratch) {}
@@ -91,10 +93,18 @@ fn replace(ops: &mut [Op], instead: &HashMap<ValueId, ValueId>) {
     }
 }
 
-/// Takes the arm of each select whose condition compares constants; adds no zeros.
+/// Takes the arm of each select whose condition compares constants; adds no zeros, multiplies and divides by no ones, and gives
+/// the minuend where what was subtracted is added again.
 fn fold(ops: &mut [Op]) {
     let mut known: HashMap<ValueId, i64> = HashMap::new();
-    let mut instead = HashMap::new();
+    let mut differences: HashMap<ValueId, (ValueId, ValueId)> = HashMap::new();
+    let mut instead: HashMap<ValueId, ValueId> = HashMap::new();
+    let last = |instead: &HashMap<ValueId, ValueId>, mut value: ValueId| {
+        while let Some(other) = instead.get(&value) {
+            value = *other;
+        }
+        value
+    };
     each(ops, &mut |op| match op.name.as_str() {
         "arith.constant" => {
             let value = op.attribute("value").and_then(Attribute::as_int);
@@ -108,8 +118,21 @@ fn fold(ops: &mut [Op]) {
                 known.extend(op.results.iter().map(|result| (*result, value)));
             }
         }
-        "arith.addi" | "arith.subi" if known.get(&op.operands[1]) == Some(&0) => {
-            instead.insert(op.results[0], op.operands[0]);
+        "arith.addi" | "arith.subi" | "arith.muli" | "arith.divsi" => {
+            let [a, b] = [0, 1].map(|at| last(&instead, op.operands[at]));
+            let neutral = i64::from(matches!(op.name.as_str(), "arith.muli" | "arith.divsi"));
+            let commutes = matches!(op.name.as_str(), "arith.addi" | "arith.muli");
+            if known.get(&b) == Some(&neutral) {
+                instead.insert(op.results[0], a);
+            } else if commutes && known.get(&a) == Some(&neutral) {
+                instead.insert(op.results[0], b);
+            } else if op.name == "arith.subi" {
+                differences.insert(op.results[0], (a, b));
+            } else if op.name == "arith.addi"
+                && let Some((minuend, _)) = differences.get(&b).filter(|(_, taken)| *taken == a)
+            {
+                instead.insert(op.results[0], *minuend);
+            }
         }
         "arith.select" => {
             if let Some(value) = known.get(&op.operands[0]) {
@@ -118,6 +141,21 @@ fn fold(ops: &mut [Op]) {
         }
         _ => {}
     });
+    replace(ops, &instead);
+}
+
+/// Leaves out the loops that end where they begin; their results are what they would have started with.
+fn drop_idle_loops(ops: &mut Vec<Op>) {
+    fn is_idle(op: &Op) -> bool {
+        op.name == "scf.for" && op.operands[0] == op.operands[1]
+    }
+    let mut instead = HashMap::new();
+    each(ops, &mut |op| {
+        if is_idle(op) {
+            instead.extend(op.results.iter().copied().zip(op.operands.iter().skip(3).copied()));
+        }
+    });
+    retain(ops, &|op| !is_idle(op));
     replace(ops, &instead);
 }
 

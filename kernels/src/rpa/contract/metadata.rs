@@ -17,6 +17,7 @@ pub(crate) fn check(variant: &Variant, metadata: &Metadata, breaches: &mut Vec<B
     let Metadata { kv_lens, page_indices, pages_per_seq, cu_q_lens, num_seqs } = metadata;
     let rows = page_indices.len().checked_div(*pages_per_seq).unwrap_or(0);
     let sequences = metadata.sequences_in_table();
+    let dealt = variant.family.model().rows();
 
     let mut broken = |rule: &'static Rule, sequence: Option<usize>, detail: String, entries: Vec<Entry>| {
         breaches.push(Breach { rule, sequence, detail, entries });
@@ -39,7 +40,7 @@ pub(crate) fn check(variant: &Variant, metadata: &Metadata, breaches: &mut Vec<B
     }
     let past_rows = |(_, end): &(usize, &i32)| i64::from(**end) > variant.tokens as i64;
     if let Some((entry, end)) = ends.iter().enumerate().rev().find(past_rows) {
-        let detail = format!("cu_q_lens[{entry}] = {end}, but q has {} rows", variant.tokens);
+        let detail = format!("cu_q_lens[{entry}] = {end}, but {} has {} rows", dealt.array, variant.tokens);
         broken(&rules::TOTAL_Q_WITHIN_ROWS, None, detail, vec![end_entry(entry)]);
     }
     if sequences == 0 {
@@ -76,7 +77,7 @@ pub(crate) fn check(variant: &Variant, metadata: &Metadata, breaches: &mut Vec<B
         if !rows_are_known && kv_len == 0 {
             // Whatever query rows were meant: with some it would break one rule, without any another.
             let detail =
-                format!("kv_lens[{sequence}] = 0, and cu_q_lens doesn't say how many query tokens it has");
+                format!("kv_lens[{sequence}] = 0, and cu_q_lens doesn't say how many {}s it has", dealt.unit);
             broken(&rules::KV_LEN_POSITIVE, detail, vec![len_entry()]);
         } else if rows_are_known && q_len == 0 {
             let at = format!(
@@ -90,8 +91,9 @@ pub(crate) fn check(variant: &Variant, metadata: &Metadata, breaches: &mut Vec<B
             broken(rule, at, entries);
         } else if rows_are_known && q_len > kv_len {
             let detail = format!(
-                "cu_q_lens[{sequence}] = {start} and cu_q_lens[{next}] = {end} give {q_len} query tokens, but \
-                 kv_lens[{sequence}] = {kv_len}"
+                "cu_q_lens[{sequence}] = {start} and cu_q_lens[{next}] = {end} give {q_len} {}s, but \
+                 kv_lens[{sequence}] = {kv_len}",
+                dealt.unit
             );
             broken(&rules::Q_LEN_WITHIN_KV_LEN, detail, vec![end_entry(next), len_entry()]);
         }

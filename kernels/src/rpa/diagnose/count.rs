@@ -49,8 +49,9 @@ fn out_of_range(state: &State) -> Option<Candidate> {
         return None;
     }
     let filled = format!(
-        "the arrays hold {live} sequence{} with query tokens and cache",
-        if live == 1 { "" } else { "s" }
+        "the arrays hold {live} sequence{} with {}s and cache",
+        if live == 1 { "" } else { "s" },
+        state.dealt().unit
     );
     let (slip, sentence) = if named <= 0 {
         ("num-seqs-not-set", format!("num_seqs = {named}: it looks as if it was never set"))
@@ -101,12 +102,13 @@ fn past_the_live(state: &State) -> Option<Candidate> {
     let has_no_rows = ends.iter().all(|end| *end == 0) || ends.iter().all(|end| *end == total);
     let is_empty = kv.iter().all(|kv_len| *kv_len == 0);
     let extra = if more == 1 { format!("row {live}") } else { format!("rows {live} to {}", sequences - 1) };
+    let unit = state.dealt().unit;
     let (slip, sentence, why, tier) = if has_no_rows && is_empty && more == 1 {
         let sentence = format!("num_seqs = {named} is one too many: the batch has {live}");
-        ("num-seqs-off-by-one", sentence, format!("{extra} is empty: no query tokens, no cache"), 0)
+        ("num-seqs-off-by-one", sentence, format!("{extra} is empty: no {unit}s, no cache"), 0)
     } else if has_no_rows && is_empty {
         let sentence = format!("num_seqs = {named} counts padding: the batch has {live}");
-        ("num-seqs-counts-padding", sentence, format!("{extra} are empty: no query tokens, no cache"), 0)
+        ("num-seqs-counts-padding", sentence, format!("{extra} are empty: no {unit}s, no cache"), 0)
     } else if ends[0] < total && ascends(ends) {
         let sentence =
             format!("num_seqs = {named} is that of another batch: from row {live} on the arrays look stale");
@@ -151,7 +153,8 @@ fn idle_sequences(state: &State, breaches: &[Breach]) -> Option<Candidate> {
     let which = format!("{}{}", few.join(", "), if dropped.len() > 4 { ", …" } else { "" });
     let (is_one, empty) =
         (dropped.len() == 1, dropped.iter().all(|&sequence| state.metadata.kv_lens[sequence] == 0));
-    let what = if empty { "neither query tokens nor cache" } else { "no query tokens" };
+    let unit = state.dealt().unit;
+    let what = if empty { format!("neither {unit}s nor cache") } else { format!("no {unit}s") };
     let cause = Cause {
         slip: "idle-sequences",
         sentence: format!(

@@ -159,15 +159,17 @@ fn total_after(
         return Some((total, None));
     }
     let unsure = format!(
-        "the last sequence has between 1 and {} query tokens, and no array says how many",
-        most - i64::from(before)
+        "the last sequence has between 1 and {} {}s, and no array says how many",
+        most - i64::from(before),
+        state.dealt().unit
     );
     match least.cmp(&most) {
         std::cmp::Ordering::Greater => None,
         std::cmp::Ordering::Equal => Some((least as i32, None)),
-        std::cmp::Ordering::Less if fits(tokens) => {
-            Some((tokens as i32, Some(format!("{unsure}; {tokens} if q has no padding rows"))))
-        }
+        std::cmp::Ordering::Less if fits(tokens) => Some((
+            tokens as i32,
+            Some(format!("{unsure}; {tokens} if {} has no padding rows", state.dealt().array)),
+        )),
         std::cmp::Ordering::Less => Some((most as i32, Some(unsure))),
     }
 }
@@ -217,7 +219,8 @@ fn two_zeros(state: &State, sequences: usize) -> Option<Candidate> {
         slip: "exclusive-shift",
         sentence: "cu_q_lens is shifted by one: it starts with two zeros".to_owned(),
         why: format!(
-            "sequence 0 has no query tokens, and every other sequence has those of the one before it{}",
+            "sequence 0 has no {}s, and every other sequence has those of the one before it{}",
+            state.dealt().unit,
             if unsure.is_none() { about_q(total, state) } else { String::new() }
         ),
         places: places([0, 1]),
@@ -253,7 +256,7 @@ fn counted_from_elsewhere(state: &State, sequences: usize) -> Option<Candidate> 
         why: format!(
             "all its entries ascend from {first}{}",
             if is_past {
-                format!(", and the last, {total}, is past q's {tokens} rows")
+                format!(", and the last, {total}, is past {}'s {tokens} rows", state.dealt().array)
             } else {
                 String::new()
             }
@@ -376,23 +379,26 @@ fn too_few_rows(state: &State, sequences: usize) -> Option<Candidate> {
     if i64::from(total) <= tokens as i64 || ends[0] != 0 || !ascends(ends) {
         return None;
     }
-    let total = total as usize;
+    let (total, dealt) = (total as usize, state.dealt());
+    let missing = total - tokens;
     let cause = Cause {
         slip: "too-few-rows",
-        sentence: format!("q has too few rows: {tokens} for {total} query tokens"),
-        why: "cu_q_lens is in order otherwise: it looks built for a larger token budget, or q was cut"
-            .to_owned(),
+        sentence: format!("{} has too few rows: {tokens} for {total} {}s", dealt.array, dealt.unit),
+        why: format!(
+            "cu_q_lens is in order otherwise: it looks built for a larger token budget, or {} was cut",
+            dealt.array
+        ),
         places: places([sequences]),
         repair: Repair { rows_of_q: Some(total), ..Repair::default() },
         stands_in: false,
         advice: format!(
-            "q = np.pad(q, ((0, {}), (0, 0), (0, 0)))   # {total} rows at least; a server's bucket would be {}",
-            total - tokens,
+            "{}   # {total} rows at least; a server's bucket would be {}",
+            dealt.more.replace("{missing}", &missing.to_string()).replace("{needed}", &total.to_string()),
             total.next_power_of_two()
         ),
         unsure: Some(format!(
-            "the {} missing rows of q are in no array; the metadata can stay as it is",
-            total - tokens
+            "the {missing} missing rows of {} are in no array; the metadata can stay as it is",
+            dealt.array
         )),
     };
     Some(Candidate { cause, tier: 0 })

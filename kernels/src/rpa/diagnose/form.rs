@@ -15,6 +15,7 @@ use crate::catalogue::KernelEntry;
 use crate::checks::{Shaped, StaticCall, Verdict, dynamic_check_call, numpy_name, static_check};
 use crate::contract::{Breach, Rule, Scope, check_static};
 use crate::custom::{self, CustomError};
+use crate::family::Family;
 
 /// An operand that a dump may hold.
 #[derive(Debug, Clone, Copy)]
@@ -25,54 +26,52 @@ pub struct Operand {
     pub shape: &'static str,
     /// Whether its values are needed, not only its shape.
     pub is_metadata: bool,
-    /// The keys of a variant that give what rules need of its shape; none for metadata.
-    pub keys: &'static str,
     /// What other programs call it.
     pub aliases: &'static [&'static str],
 }
 
-/// The operands of the family, in the entry point's order.
-pub const OPERANDS: [Operand; 6] = [
+/// The operands of a family, in the entry point's order.
+pub fn operands(family: Family) -> impl Iterator<Item = &'static Operand> + Clone {
+    let roles = family.model().roles();
+    OPERANDS.iter().filter(|operand| roles.iter().any(|role| role.name() == operand.name))
+}
+
+/// Those of all families.
+static OPERANDS: [Operand; 6] = [
     Operand {
         name: "q",
         shape: "[tokens, q_heads, head_dim]",
         is_metadata: false,
-        keys: "tokens=…",
         aliases: &["query", "queries"],
     },
     Operand {
         name: "kv_pages",
         shape: "[pages, page_size, 2 * kv_heads, head_dim]",
         is_metadata: false,
-        keys: "pages=…,page_size=…",
         aliases: &["kv_cache", "kv", "cache"],
     },
     Operand {
         name: "kv_lens",
         shape: "[max_num_seqs]",
         is_metadata: true,
-        keys: "",
         aliases: &["seq_lens", "seqlens", "context_lens", "kv_seq_lens", "cache_seqlens", "lengths"],
     },
     Operand {
         name: "page_indices",
         shape: "[max_num_seqs, pages_per_seq]",
         is_metadata: true,
-        keys: "",
         aliases: &["block_tables", "block_table", "page_table", "page_tables", "kv_page_indices"],
     },
     Operand {
         name: "cu_q_lens",
         shape: "[max_num_seqs + 1]",
         is_metadata: true,
-        keys: "",
         aliases: &["query_start_loc", "cu_seqlens_q", "cu_seqlens", "qo_indptr", "cu_query_lens"],
     },
     Operand {
         name: "num_seqs",
         shape: "[1]",
         is_metadata: true,
-        keys: "",
         aliases: &["num_sequences", "n_seqs", "batch_size"],
     },
 ];
@@ -148,7 +147,7 @@ pub fn read(
     arrays: &BTreeMap<&'static str, Given>,
     variant: &str,
 ) -> Result<Subject, CustomError> {
-    for operand in OPERANDS.iter().filter(|operand| operand.is_metadata) {
+    for operand in operands(kernel.family).filter(|operand| operand.is_metadata) {
         if !arrays.contains_key(operand.name) {
             return Err(CustomError {
                 message: format!("no array `{}`", operand.name),
@@ -213,7 +212,7 @@ pub fn read(
     let mut unknown = Vec::new();
     if unsaid("tokens") {
         variant.tokens = NO_LIMIT;
-        unknown.push("q");
+        unknown.push(kernel.family.model().rows().array);
     }
     if unsaid("pages") || unsaid("page_size") {
         unknown.push("kv_pages");
@@ -325,8 +324,9 @@ fn metadata(
 }
 
 fn types(arrays: &BTreeMap<&'static str, Given>) -> Option<Cause> {
-    let metadata = OPERANDS.iter().filter(|operand| operand.is_metadata);
-    let wrong: Vec<(&'static str, &Given)> = metadata
+    let wrong: Vec<(&'static str, &Given)> = OPERANDS
+        .iter()
+        .filter(|operand| operand.is_metadata)
         .filter_map(|operand| Some((operand.name, arrays.get(operand.name)?)))
         .filter(|(_, given)| given.dtype != "int32")
         .collect();

@@ -37,11 +37,12 @@ fn swapped(state: &State, sequences: usize) -> Option<Candidate> {
     if longer == 0 || !fits {
         return None;
     }
+    let unit = state.dealt().unit;
     let cause = Cause {
         slip: "lengths-swapped",
-        sentence: "kv_lens and the query lengths look swapped".to_owned(),
+        sentence: "kv_lens and the lengths in cu_q_lens look swapped".to_owned(),
         why: format!(
-            "no sequence has fewer query tokens than tokens in the cache, and {longer} of {sequences} have more; the other way round is possible"
+            "no sequence has fewer {unit}s than tokens in the cache, and {longer} of {sequences} have more; the other way round is possible"
         ),
         places: (0..sequences)
             .filter(|&sequence| state.q_len(sequence) > i64::from(kv[sequence]))
@@ -54,7 +55,7 @@ fn swapped(state: &State, sequences: usize) -> Option<Candidate> {
             ..Repair::default()
         },
         stands_in: false,
-        advice: "cu_q_lens from the query lengths; kv_lens from the cache's, the new tokens included"
+        advice: "cu_q_lens from the lengths of this step; kv_lens from the cache's, the new tokens included"
             .to_owned(),
         unsure: None,
     };
@@ -80,15 +81,16 @@ fn without_the_new_tokens(state: &State, sequences: usize) -> Option<Candidate> 
     } else {
         1 + u8::from(short.len() < 2)
     };
+    let unit = state.dealt().unit;
     let why = if whole > 0 {
         format!(
-            "{} with query tokens {} kv_len 0, as before a prefill",
+            "{} with {unit}s {} kv_len 0, as before a prefill",
             count(whole, "sequence"),
             if whole == 1 { "has" } else { "have" }
         )
     } else {
         format!(
-            "{} fewer tokens in the cache than query tokens",
+            "{} fewer tokens in the cache than {unit}s",
             if short.len() == 1 {
                 "a sequence has".to_owned()
             } else {
@@ -98,7 +100,7 @@ fn without_the_new_tokens(state: &State, sequences: usize) -> Option<Candidate> 
     };
     let cause = Cause {
         slip: "kv-lens-without-new-tokens",
-        sentence: "kv_lens looks like the lengths before this step: it lacks the new query tokens".to_owned(),
+        sentence: format!("kv_lens looks like the lengths before this step: it lacks the new {unit}s"),
         why,
         places: short.iter().take(8).map(|&at| entry("kv_lens", at)).collect(),
         repair: Repair {
@@ -154,6 +156,7 @@ fn one_length(state: &State, sequences: usize, breaches: &[Breach]) -> Option<Ca
         return None;
     }
     let (q_len, kv_len) = (state.q_len(at), i64::from(state.metadata.kv_lens[at]));
+    let unit = state.dealt().unit;
     let reach = state.variant.page_size.saturating_mul(state.metadata.pages_per_seq) as i64;
     if q_len < 1 || q_len > reach {
         return None;
@@ -180,7 +183,7 @@ fn one_length(state: &State, sequences: usize, breaches: &[Breach]) -> Option<Ca
         let unsure = format!("kv_lens[{at}] can be anything from {q_len} to {reach}");
         (
             "kv-len-below-q-len",
-            format!("kv_lens[{at}] = {kv_len} lacks tokens: the sequence has {q_len} query tokens alone"),
+            format!("kv_lens[{at}] = {kv_len} lacks tokens: the sequence has {q_len} {unit}s alone"),
             q_len,
             1,
             Some(unsure),
@@ -203,7 +206,7 @@ fn one_length(state: &State, sequences: usize, breaches: &[Breach]) -> Option<Ca
         slip,
         sentence,
         why: format!(
-            "no other length is out of place; cu_q_lens gives sequence {at} {q_len} query token{}",
+            "no other length is out of place; cu_q_lens gives sequence {at} {q_len} {unit}{}",
             if q_len == 1 { "" } else { "s" }
         ),
         places: vec![entry("kv_lens", at)],

@@ -16,7 +16,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use form::{OPERANDS, Operand, Subject, Verdicts, read};
+pub use form::{Operand, Subject, Verdicts, operands, read};
 pub use search::{Explanation, Step, explain};
 pub use state::State;
 

@@ -7,6 +7,7 @@ use countersign_reference::Metadata;
 use super::Repair;
 use crate::checks::StaticCall;
 use crate::contract::{Breach, Scope, check_metadata, check_static};
+use crate::family::Rows;
 use crate::variant::Variant;
 
 /// A batch without its payload.
@@ -27,6 +28,11 @@ impl State {
         let values = check_metadata(&self.variant, &self.metadata).breaches;
         breaches.extend(values.into_iter().filter(|breach| breach.rule.scope != Scope::Static));
         breaches
+    }
+
+    /// What the family calls the rows that `cu_q_lens` deals out.
+    pub(super) fn dealt(&self) -> Rows {
+        self.variant.family.model().rows()
     }
 
     /// Rows of the page table.
