@@ -6,6 +6,7 @@
 use std::fmt;
 
 use countersign_kernels::Variant;
+use countersign_kernels::catalogue::kernel_name;
 use countersign_mosaic::FaultClass;
 
 /// What kind of finding.
@@ -245,12 +246,13 @@ impl Signature {
     /// Whether `self`, which may have `*` for its options, covers `other`.
     pub fn covers(&self, other: &Signature) -> bool {
         let Signature { kind, kernel, locus, effect, options } = self;
+        // What is known of a kernel holds for its other releases, unless an entry names one.
+        let same_kernel = *kernel == other.kernel || kernel == kernel_name(&other.kernel);
         let same_options = match options {
             OptionNames::Any => true,
             OptionNames::Set(_) => *options == other.options,
         };
-        (kind, kernel, locus, effect) == (&other.kind, &other.kernel, &other.locus, &other.effect)
-            && same_options
+        (kind, locus, effect) == (&other.kind, &other.locus, &other.effect) && same_kernel && same_options
     }
 
     /// A file name for this signature: letters, digits, dots and dashes only.

@@ -18,7 +18,13 @@ use crate::rpa::facts::DEFAULT_MASK_VALUE;
 use crate::variant::{Generation, Variant};
 
 /// The embedded catalogue files: name for messages, text.
-const BUILTIN: [(&str, &str); 1] = [("catalog/jax-rpa.toml", include_str!("../catalog/jax-rpa.toml"))];
+const BUILTIN: [(&str, &str); 5] = [
+    ("catalog/jax-rpa.toml", include_str!("../catalog/jax-rpa.toml")),
+    ("catalog/jax-rpa@0.6.0.toml", include_str!("../catalog/jax-rpa@0.6.0.toml")),
+    ("catalog/jax-rpa@0.7.2.toml", include_str!("../catalog/jax-rpa@0.7.2.toml")),
+    ("catalog/jax-rpa@0.8.1.toml", include_str!("../catalog/jax-rpa@0.8.1.toml")),
+    ("catalog/jax-rpa@0.9.2.toml", include_str!("../catalog/jax-rpa@0.9.2.toml")),
+];
 
 /// How often a variant is run: `small` in every job, `full` where time allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -140,7 +146,8 @@ pub struct CatalogueVariant {
 /// A kernel under test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelEntry {
-    /// Name used in case files and on the command line, e.g. `jax-rpa`.
+    /// Name used in case files and on the command line, e.g. `jax-rpa`; that kernel as another release has it is
+    /// `jax-rpa@0.7.2`.
     pub id: String,
     /// Decides operands, contract and checks.
     pub family: Family,
@@ -157,6 +164,11 @@ pub struct KernelEntry {
 }
 
 impl KernelEntry {
+    /// Whether it is another release of a kernel of the catalogue, tested only where it is named.
+    pub fn is_other_release(&self) -> bool {
+        kernel_name(&self.id) != self.id
+    }
+
     /// Variants of a tier, in catalogue order. `Tier::Full` contains the small ones as well.
     pub fn variants(&self, tier: Tier) -> impl Iterator<Item = &Variant> {
         self.variants.iter().filter(move |entry| entry.tier <= tier).map(|entry| &entry.variant)
@@ -166,6 +178,11 @@ impl KernelEntry {
     pub fn variant(&self, name: &str) -> Option<&Variant> {
         self.variants.iter().map(|entry| &entry.variant).find(|variant| variant.name == name)
     }
+}
+
+/// A kernel's id without the release.
+pub fn kernel_name(id: &str) -> &str {
+    id.split_once('@').map_or(id, |(name, _)| name)
 }
 
 /// All kernels.
@@ -181,9 +198,12 @@ impl Catalogue {
     /// # Errors
     /// Only where an embedded file is malformed, which a test excludes.
     pub fn builtin() -> Result<Catalogue, CatalogueError> {
-        let kernels: Result<Vec<_>, _> =
-            BUILTIN.iter().map(|(file, text)| parse_kernel(file, text)).collect();
-        Ok(Catalogue { kernels: kernels? })
+        let mut catalogue = Catalogue { kernels: Vec::new() };
+        for (file, text) in BUILTIN {
+            let kernel = catalogue.parse_kernel(file, text)?;
+            catalogue.kernels.push(kernel);
+        }
+        Ok(catalogue)
     }
 
     /// Adds the kernels of a folder's `.toml` files, in the order of their names. A `known.toml` among them is what is known of
@@ -211,7 +231,7 @@ impl Catalogue {
         }
         for file in files {
             let text = fs::read_to_string(&file).map_err(|why| error(&file, why.to_string()))?;
-            let mut kernel = parse_kernel(&file.display().to_string(), &text)?;
+            let mut kernel = self.parse_kernel(&file.display().to_string(), &text)?;
             if self.kernel(&kernel.id).is_some() {
                 return Err(error(
                     &file,
@@ -242,9 +262,107 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The kernel of that id.
+    /// The kernel of that id. `ID@RELEASE` also names a kernel whose own packages are of that release: with jax 0.10.2 pinned for
+    /// `jax-rpa`, `jax-rpa@0.10.2` is it.
     pub fn kernel(&self, id: &str) -> Option<&KernelEntry> {
-        self.kernels.iter().find(|kernel| kernel.id == id)
+        let named = |id: &str| self.kernels.iter().find(|kernel| kernel.id == id);
+        named(id).or_else(|| {
+            let (name, release) = id.split_once('@')?;
+            named(name).filter(|kernel| {
+                let packages = &kernel.python.packages;
+                packages
+                    .iter()
+                    .any(|package| package.split_once("==").is_some_and(|(_, held)| held == release))
+            })
+        })
+    }
+
+    /// Reads one catalogue file; `file` is used in messages only.
+    ///
+    /// # Errors
+    /// Text that is no TOML, a key that is unknown, missing or of a wrong type, a variant that can't exist, a name used twice.
+    fn parse_kernel(&self, file: &str, text: &str) -> Result<KernelEntry, CatalogueError> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct KernelText {
+            version: Spanned<u32>,
+            id: Spanned<String>,
+            family: Family,
+            title: String,
+            description: String,
+            python: PythonEntry,
+            facts: Facts,
+            variants: Tiers,
+        }
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Tiers {
+            #[serde(default)]
+            small: Vec<Spanned<VariantText>>,
+            #[serde(default)]
+            full: Vec<Spanned<VariantText>>,
+            /// The kernel whose variants are taken.
+            of: Option<Spanned<String>>,
+            /// Which of them, by name; absent: all.
+            only: Option<Vec<Spanned<String>>>,
+        }
+        let error_at = |offset: usize, message: String| {
+            let (line, column) = place(text, offset);
+            CatalogueError { file: file.to_string(), line, column, message }
+        };
+        let kernel: KernelText = toml::from_str(text).map_err(|error| {
+            error_at(error.span().map_or(0, |span| span.start), error.message().to_string())
+        })?;
+        if *kernel.version.get_ref() != 1 {
+            let message =
+                format!("version {} is not known; this build reads version 1", kernel.version.get_ref());
+            return Err(error_at(kernel.version.span().start, message));
+        }
+        // Ids are fields of signatures and of file names.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+        if kernel.id.get_ref().is_empty() || !kernel.id.get_ref().chars().all(is_plain) {
+            let message =
+                format!("id {:?} must be of letters, digits and `-`, `_`, `.`, `@`", kernel.id.get_ref());
+            return Err(error_at(kernel.id.span().start, message));
+        }
+        let mut variants = Vec::new();
+        if let Some(of) = &kernel.variants.of {
+            let base = self.kernel(of.get_ref()).ok_or_else(|| {
+                error_at(
+                    of.span().start,
+                    format!("no kernel {:?} is in the catalogue before this one", of.get_ref()),
+                )
+            })?;
+            if base.family != kernel.family {
+                return Err(error_at(of.span().start, format!("{} is of another family", base.id)));
+            }
+            match &kernel.variants.only {
+                None => variants.extend_from_slice(&base.variants),
+                Some(only) => {
+                    for name in only {
+                        let found = base.variants.iter().find(|entry| entry.variant.name == *name.get_ref());
+                        let message = || format!("{} has no variant {:?}", base.id, name.get_ref());
+                        variants.push(found.ok_or_else(|| error_at(name.span().start, message()))?.clone());
+                    }
+                }
+            }
+        }
+        let mut names: BTreeSet<String> = variants.iter().map(|entry| entry.variant.name.clone()).collect();
+        let small = kernel.variants.small.into_iter().map(|text| (Tier::Small, text));
+        for (tier, text) in small.chain(kernel.variants.full.into_iter().map(|text| (Tier::Full, text))) {
+            let start = text.span().start;
+            let mut variant =
+                Variant::try_from(text.into_inner()).map_err(|message| error_at(start, message))?;
+            variant.family = kernel.family;
+            kernel.family.model().settle(&mut variant).map_err(|message| error_at(start, message))?;
+            if !names.insert(variant.name.clone()) {
+                return Err(error_at(start, format!("variant {:?} is there twice", variant.name)));
+            }
+            variants.push(CatalogueVariant { tier, variant });
+        }
+        let KernelText { id, family, title, description, python, facts, .. } = kernel;
+        let id = id.into_inner();
+        Ok(KernelEntry { id, family, title, description, python, facts, variants })
     }
 }
 
@@ -282,67 +400,6 @@ impl fmt::Display for CatalogueError {
 }
 
 impl std::error::Error for CatalogueError {}
-
-/// Reads one catalogue file; `file` is used in messages only.
-///
-/// # Errors
-/// Text that is no TOML, a key that is unknown, missing or of a wrong type, a variant that can't exist, a name used twice.
-pub fn parse_kernel(file: &str, text: &str) -> Result<KernelEntry, CatalogueError> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct KernelText {
-        version: Spanned<u32>,
-        id: Spanned<String>,
-        family: Family,
-        title: String,
-        description: String,
-        python: PythonEntry,
-        facts: Facts,
-        variants: Tiers,
-    }
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Tiers {
-        #[serde(default)]
-        small: Vec<Spanned<VariantText>>,
-        #[serde(default)]
-        full: Vec<Spanned<VariantText>>,
-    }
-    let error_at = |offset: usize, message: String| {
-        let (line, column) = place(text, offset);
-        CatalogueError { file: file.to_string(), line, column, message }
-    };
-    let kernel: KernelText = toml::from_str(text)
-        .map_err(|error| error_at(error.span().map_or(0, |span| span.start), error.message().to_string()))?;
-    if *kernel.version.get_ref() != 1 {
-        let message =
-            format!("version {} is not known; this build reads version 1", kernel.version.get_ref());
-        return Err(error_at(kernel.version.span().start, message));
-    }
-    // Ids are fields of signatures and of file names.
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
-    if kernel.id.get_ref().is_empty() || !kernel.id.get_ref().chars().all(is_plain) {
-        let message =
-            format!("id {:?} must be of letters, digits and `-`, `_`, `.`, `@`", kernel.id.get_ref());
-        return Err(error_at(kernel.id.span().start, message));
-    }
-    let mut names = BTreeSet::new();
-    let mut variants = Vec::new();
-    let small = kernel.variants.small.into_iter().map(|text| (Tier::Small, text));
-    for (tier, text) in small.chain(kernel.variants.full.into_iter().map(|text| (Tier::Full, text))) {
-        let start = text.span().start;
-        let mut variant = Variant::try_from(text.into_inner()).map_err(|message| error_at(start, message))?;
-        variant.family = kernel.family;
-        kernel.family.model().settle(&mut variant).map_err(|message| error_at(start, message))?;
-        if !names.insert(variant.name.clone()) {
-            return Err(error_at(start, format!("variant {:?} is there twice", variant.name)));
-        }
-        variants.push(CatalogueVariant { tier, variant });
-    }
-    let KernelText { id, family, title, description, python, facts, .. } = kernel;
-    let id = id.into_inner();
-    Ok(KernelEntry { id, family, title, description, python, facts, variants })
-}
 
 /// 1-based line and column of a byte offset.
 fn place(text: &str, offset: usize) -> (usize, usize) {
@@ -499,7 +556,7 @@ mod tests {
     }
 
     fn error(edit: impl Fn(&str) -> String) -> CatalogueError {
-        parse_kernel("jax-rpa.toml", &edit(BUILTIN[0].1)).unwrap_err()
+        Catalogue { kernels: Vec::new() }.parse_kernel("jax-rpa.toml", &edit(BUILTIN[0].1)).unwrap_err()
     }
 
     #[test]

@@ -116,7 +116,7 @@ pub fn export_calls(
 }
 
 /// The content key of each call.
-fn keys(environment: &Environment, calls: &[NamedCall]) -> Result<Vec<String>, SetupError> {
+pub(crate) fn keys(environment: &Environment, calls: &[NamedCall]) -> Result<Vec<String>, SetupError> {
     let exporter = exporter_hash();
     let mut sources: Vec<(&str, String)> = Vec::new();
     calls

@@ -5,6 +5,7 @@
 pub mod call;
 pub mod catalogue;
 pub mod checks;
+pub mod compile;
 pub mod contract;
 pub mod custom;
 pub mod engine;

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::call::{Call, dtype_name};
+use crate::compile::Compilation;
 use crate::env::{Environment, Versions};
 use crate::export::Refusal;
 use crate::rpa::validator::{Shaped, StaticCall, numpy_name};
@@ -34,12 +36,14 @@ pub struct Timeouts {
     pub ask: Duration,
     /// A run of the interpreter, tracing included.
     pub interpret: Duration,
+    /// Lowering and compiling for a TPU.
+    pub compile: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Timeouts {
         let seconds = Duration::from_secs;
-        Timeouts { start: seconds(120), ask: seconds(60), interpret: seconds(300) }
+        Timeouts { start: seconds(120), ask: seconds(60), interpret: seconds(300), compile: seconds(300) }
     }
 }
 
@@ -146,6 +150,24 @@ impl Worker {
         Worker::with_command(Box::new(move || environment.command(&["worker"])), timeouts)
     }
 
+    /// Starts a process that can also compile, with the compiler in that folder.
+    ///
+    /// # Errors
+    /// As [`Worker::start`].
+    pub fn start_compiler(
+        environment: &Environment,
+        compiler: &Path,
+        timeouts: Timeouts,
+    ) -> Result<Worker, WorkerError> {
+        let (environment, compiler) = (environment.clone(), compiler.to_path_buf());
+        let command = move || {
+            let mut command = environment.command(&["worker"]);
+            command.env("COUNTERSIGN_LIBTPU", &compiler);
+            command
+        };
+        Worker::with_command(Box::new(command), timeouts)
+    }
+
     fn with_command(
         command: Box<dyn Fn() -> Command + Send>,
         timeouts: Timeouts,
@@ -190,6 +212,14 @@ impl Worker {
     /// Where there is no answer.
     pub fn trace(&mut self, call: &Call) -> Result<Traced, WorkerError> {
         self.ask(json!({"kind": "trace", "call": call}), self.timeouts.ask)
+    }
+
+    /// What the TPU compiler makes of the call.
+    ///
+    /// # Errors
+    /// Where there is no answer; of a worker that wasn't started with a compiler there is none.
+    pub fn compile(&mut self, call: &Call) -> Result<Compilation, WorkerError> {
+        self.ask(json!({"kind": "compile", "call": call}), self.timeouts.compile)
     }
 
     /// Runs the real kernel in JAX's interpreter on `values`, one array per operand, typed as the call says.
@@ -455,7 +485,7 @@ mod tests {
         };
         let milliseconds = Duration::from_millis;
         let timeouts =
-            Timeouts { start: milliseconds(10_000), ask: milliseconds(300), interpret: milliseconds(300) };
+            Timeouts { start: milliseconds(10_000), ask: milliseconds(300), ..Timeouts::default() };
         Worker::with_command(Box::new(command), timeouts)
     }
 

@@ -4,6 +4,7 @@
 
 mod batch;
 mod bench;
+mod compiled;
 mod diagnosis;
 mod gaps;
 mod html;
@@ -12,6 +13,7 @@ mod markdown;
 mod model;
 mod night;
 mod read;
+mod releases;
 mod sarif;
 mod signoff;
 
@@ -19,6 +21,10 @@ pub use batch::{BatchReport, BreachReport, EntryReport, MAX_COLUMNS, MAX_SEQUENC
 pub use bench::{
     BENCH_VERSION, Bench, Growth, GrowthPoint, RATIOS, SanitizerCost, Spread, Throughput, TimedCase,
     TimedVariant, Times, bench_to_html, bench_to_json,
+};
+pub use compiled::{
+    COMPILED_VERSION, CompileReport, CompileVerdict, CompiledCell, CompiledRow, MemoryOverflow,
+    compiled_to_html, compiled_to_json,
 };
 pub use diagnosis::{
     ArrayReport, BrokenRule, CauseReport, DIAGNOSIS_SCHEMA, DIAGNOSIS_VERSION, Diagnosis, DumpReport,
@@ -41,6 +47,10 @@ pub use night::{
     NIGHT_VERSION, Night, NightFinding, NightTarget, Trend, night_to_html, night_to_json, night_to_markdown,
 };
 pub use read::{ReadError, from_json};
+pub use releases::{
+    ChangedCase, FindingChange, RELEASES_VERSION, ReleaseSide, ReleasesReport, releases_to_html,
+    releases_to_json,
+};
 pub use sarif::to_sarif;
 pub use signoff::{
     Claim, ControlsReport, Explained, Fuzzed, MutantReport, MutationReport, NOT_SEEN, RelationReport,

@@ -108,7 +108,7 @@ pub(super) fn show(
     python: &PythonArgument,
 ) -> Result<u8, Failure> {
     let variants = variant.variants(kernel, Tier::Small)?;
-    let environment = session::environment(python.python.clone())?;
+    let environment = session::environment(python.python.clone(), kernel)?;
     let loaded = session::load(&environment, kernel, variants.clone())?;
     let table = measure(&environment, kernel, &loaded, &variants)?.table;
     if json {
@@ -159,7 +159,7 @@ pub(super) fn gaps(arguments: &Gaps, catalogue: &Catalogue) -> Result<u8, Failur
     let kernel = session::kernel(catalogue, &arguments.kernel)?;
     let known = known(&arguments.known)?;
     let variants: Vec<Variant> = kernel.variants(Tier::Small).cloned().collect();
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let loaded = session::load(&environment, kernel, variants.clone())?;
     let Measured { table, batches } = measure(&environment, kernel, &loaded, &variants)?;
     let sweep_effort = sweep::Effort { seed: SEED, pairs: Some(arguments.pairs), time: None, jobs: cores() };

@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let catalogue = session::catalogue(&arguments.python)?;
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
     let variants = arguments.variant.variants(kernel, Tier::Small)?;
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let loaded = session::load(&environment, kernel, variants)?;
     for (variant, reason) in loaded.failures() {
         eprintln!("{} can't be run: {reason}", variant.name);

@@ -242,7 +242,7 @@ fn ran(
     batch: Result<Cut, String>,
     diagnosis: &Diagnosis,
 ) -> Result<Ran, Failure> {
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let policy = Policy::of(arguments.profile.profile);
     let why = match batch {
         Ok(batch) => match run_case(&environment, kernel, &batch.variant, &batch.case, &policy)? {

@@ -156,12 +156,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             time: arguments.time,
             jobs: arguments.jobs.map_or_else(cores, usize::from),
         };
-        let environment = session::environment(arguments.python.python.clone())?;
+        let environment = session::environment(arguments.python.python.clone(), kernel)?;
         return sweep::run(kernel, &variants, &effort, &known, &environment, out, arguments.json);
     }
     let mut log = EventLog::open(out).map_err(|error| Failure::file(out, error))?;
 
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let asked = variants.clone();
     let loaded = session::load(&environment, kernel, variants)?;
     for (variant, reason) in loaded.failures() {

@@ -111,7 +111,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Command::Export { kernel, variant, out, python } => {
             let kernel = session::kernel(&catalogue, kernel)?;
             let variants = variant.variants(kernel, Tier::Full)?;
-            let environment = session::environment(python.python.clone())?;
+            let environment = session::environment(python.python.clone(), kernel)?;
             let progress = SetupProgress::new();
             let exports = export(&environment, &kernel.python.call(), &variants, &progress)?;
             drop(progress);

@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     };
     let out = &arguments.out;
     let mut log = EventLog::open(out).map_err(|error| Failure::file(out, error))?;
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let loaded = session::load(&environment, kernel, variants)?;
     if loaded.report(&[]).source_hash != first.source_hash {
         return Err(Failure::new(

@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         return Err(Failure::new(format!("{}: no case there", path.display()), "name one case file"));
     };
     let kernel = session::kernel(&catalogue, &item.file.case.kernel)?;
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let loaded = session::load(&environment, kernel, places(kernel, &item))?;
     if let Some((_, reason)) = loaded.failures().find(|(variant, _)| variant.same_call(&item.variant)) {
         return Err(Failure::new(

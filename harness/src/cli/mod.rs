@@ -6,6 +6,8 @@
 //! Invariant: decides nothing about cases; every command is arguments, a call of the library, and its result shown.
 
 mod bench;
+mod compare;
+mod compile;
 mod console;
 mod contract;
 mod controls;
@@ -90,6 +92,10 @@ enum Command {
     Diagnose(diagnose::Arguments),
     /// Time the VM, JAX's interpreter, our reference and JAX's on the same cases.
     Bench(bench::Arguments),
+    /// Run two releases of a kernel on the same cases: findings gained and lost, and what else differs.
+    Compare(compare::Arguments),
+    /// Compile a kernel with the TPU's own compiler, without a TPU: what it refuses, what doesn't fit, and how large the code is.
+    Compile(compile::Arguments),
     /// List, show and export the kernels of the catalogue.
     Kernels(kernels::Arguments),
     /// Write CI workflows and an empty corpus into a repository of your own.
@@ -190,6 +196,8 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Compile(arguments) => compile::run(&arguments),
         Command::Kernels(arguments) => kernels::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Corpus(arguments) => corpus::run(&arguments),

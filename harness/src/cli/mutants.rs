@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     }
     let variants = arguments.variant.variants(kernel, Tier::Small)?;
     let known = super::fuzz::known(&arguments.known)?;
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let loaded = session::load(&environment, kernel, variants)?;
     let plan = Plan {
         seed: arguments.seed,

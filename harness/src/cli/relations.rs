@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         ));
     }
     let variants = arguments.variant.variants(kernel, Tier::Small)?;
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let loaded = session::load(&environment, kernel, variants)?;
     let mut failed_to_load = 0;
     for (variant, reason) in loaded.failures() {

@@ -118,7 +118,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             entry.signature
         );
     }
-    let environment = session::environment(arguments.python.python.clone())?;
     let interrupted = watch_interrupts()?;
     let jobs = match arguments.engine {
         EngineName::Vm => arguments.jobs.map_or_else(cores, usize::from),
@@ -130,6 +129,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let mut kernels = Vec::new();
     let mut slowest: Slowest = None;
     for (kernel, mine) in items::by_kernel(&catalogue, &items) {
+        let environment = session::environment(arguments.python.python.clone(), kernel)?;
         match arguments.engine {
             EngineName::Vm => {
                 let loaded = items::load(&environment, kernel, &mine)?;

@@ -56,9 +56,9 @@ pub(super) fn builtin() -> Result<Catalogue, Failure> {
         .map_err(|error| Failure::new(error.to_string(), "this is a fault of countersign: please report it"))
 }
 
-/// Opens the environment, with progress.
-pub(super) fn environment(python: Option<PathBuf>) -> Result<Environment, Failure> {
-    Ok(Environment::open(None, python, &SetupProgress::new())?)
+/// Opens the environment that `kernel` is lowered in, with progress.
+pub(super) fn environment(python: Option<PathBuf>, kernel: &KernelEntry) -> Result<Environment, Failure> {
+    Ok(Environment::open_for(None, python, &kernel.python.packages, &SetupProgress::new())?)
 }
 
 /// Exports and loads `variants` of `kernel`, with progress.
@@ -67,6 +67,12 @@ pub(super) fn load(
     kernel: &KernelEntry,
     variants: Vec<Variant>,
 ) -> Result<Loaded, Failure> {
+    if !environment.holds(&kernel.python.packages) {
+        return Err(Failure::new(
+            format!("{} needs {}, which isn't what was opened", kernel.id, kernel.python.packages.join(", ")),
+            "run the command for this kernel alone",
+        ));
+    }
     let progress = SetupProgress::new();
     let exports = export(environment, &kernel.python.call(), &variants, &progress)?;
     progress.step("loading the kernels");

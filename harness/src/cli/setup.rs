@@ -1,6 +1,6 @@
 //! `countersign setup`: the Python environment, prepared or looked at.
 
-use countersign_kernels::env::{CheckState, Environment};
+use countersign_kernels::env::{CheckState, Environment, LIBTPU_TERMS};
 
 use super::PythonArgument;
 use super::console::{Failure, SetupProgress, print};
@@ -10,6 +10,7 @@ const EXAMPLES: &str = "\
 Examples:
   countersign setup
   countersign setup --check
+  countersign setup --with-libtpu        also the TPU's compiler, for `countersign compile`
   COUNTERSIGN_HOME=/data/countersign countersign setup";
 
 /// Arguments of `setup`.
@@ -19,6 +20,9 @@ pub(super) struct Arguments {
     /// Say what is there, and change nothing.
     #[arg(long)]
     check: bool,
+    /// Also install libtpu, the TPU's compiler. It is Google's and not free software: its terms are printed first.
+    #[arg(long, conflicts_with = "check")]
+    with_libtpu: bool,
     #[command(flatten)]
     python: PythonArgument,
 }
@@ -28,6 +32,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     if !arguments.check {
         let progress = SetupProgress::new();
         let environment = Environment::open(None, python, &progress)?;
+        if arguments.with_libtpu {
+            eprintln!("{LIBTPU_TERMS}");
+            environment.install_libtpu(&progress)?;
+        }
         drop(progress);
         let versions = environment.versions();
         let packages: Vec<String> =
@@ -39,6 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let state = |state: CheckState| match state {
         CheckState::Ready => "ready",
         CheckState::Missing => "missing",
+        CheckState::Optional => "optional",
         CheckState::Broken => "broken",
     };
     let rows: Vec<_> =

@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 fn script(arguments: &Arguments, catalogue: &Catalogue, item: &Item) -> Result<String, Failure> {
     let case = &item.file.case;
     let kernel = session::kernel(catalogue, &case.kernel)?;
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let loaded = session::load(&environment, kernel, vec![item.variant.clone()])?;
     let unreadable =
         |error: CaseError| Failure::new(error.to_string(), "a case file is described in corpus/README.md");
@@ -121,7 +121,7 @@ fn traced(arguments: &Arguments, catalogue: &Catalogue, item: &Item) -> Result<S
         return Ok("the case has static overrides: it is only traced by JAX, and never runs\n".to_owned());
     }
     let kernel = session::kernel(catalogue, &case.kernel)?;
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let loaded = session::load(&environment, kernel, vec![item.variant.clone()])?;
     if let Some((_, reason)) = loaded.failures().next() {
         return Ok(format!("it can't be run: {reason}\n"));

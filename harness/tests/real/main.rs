@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "in tests a failed step is a failed test")]
 
 mod command;
+mod compiler;
 mod contract;
 mod controls;
 mod edits;
@@ -17,6 +18,7 @@ mod mutants;
 mod nightly;
 mod optimized;
 mod own_file;
+mod releases;
 mod reproduced;
 mod seeded;
 mod sentinels;

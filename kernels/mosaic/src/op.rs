@@ -117,7 +117,7 @@ pub(crate) const TABLE: &[Entry] = &[
     ("tpu.bitcast", &[], Convert(Conversion::Bitcast)),
     ("tpu.concatenate", &["dimension"], S(Special::Concatenate)),
     ("tpu.enqueue_dma", &["operandSegmentSizes", "strict_ordering"], S(Special::EnqueueDma)),
-    ("tpu.iota", &["dimensions"], S(Special::Iota)),
+    ("tpu.iota", &["dimensions", "dimension"], S(Special::Iota)),
     ("tpu.matmul", &["dimension_numbers", "transpose_lhs", "transpose_rhs", "precision"], S(Special::Matmul)),
     ("tpu.memref_bitcast", &[], S(Special::MemRefBitcast)),
     ("tpu.memref_reshape", &[], S(Special::MemRefReshape)),

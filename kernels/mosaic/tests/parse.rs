@@ -360,6 +360,10 @@ fn failures_name_the_place_and_the_reason() {
             "\"a.b\"() : () -> memref<8x128xf32, #tpu.tiled<(8,128)>>",
             "2:35: this memref has a layout or a memory space that isn't supported",
         ),
+        (
+            "\"a.b\"() ({^bb0(%a: memref<8xf32, strided<[2], offset: ?>>):}) : () -> ()",
+            "2:16: an argument with a layout of its own isn't supported",
+        ),
         ("\"a.b\"() : () -> memref<*xf32>", "2:24: expected a memref with a rank"),
         (
             "\"a.b\"() : () -> vector<99999999999999999999xf32>",

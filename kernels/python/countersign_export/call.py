@@ -164,6 +164,11 @@ class Kernel:
         if parameters[: len(names)] != names:
             raise BadCall(f"its leading parameters must be {', '.join(names)}; they are {', '.join(parameters)}")
 
+    def keywords(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options to call the entry point with: all but those that are None and that this release doesn't have yet."""
+        known = inspect.signature(self.entry).parameters
+        return {name: value for name, value in options.items() if value is not None or name in known}
+
     @property
     def file(self) -> str:
         """Path of the file in which the kernel is written."""

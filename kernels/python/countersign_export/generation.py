@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,8 +27,16 @@ def device_kind(generation: str) -> str:
 
 @contextlib.contextmanager
 def abstract_device(generation: str) -> Iterator[None]:
-    """An abstract mesh of one device of `generation`, for lowering."""
-    device = mesh_lib.AbstractDevice(device_kind(generation), 1, "tpu")
+    """An abstract mesh of one device of `generation`, for lowering.
+
+    The device took two arguments up to jax 0.9, and there was none in 0.6, whose lowering asks for no generation.
+    """
+    kind = device_kind(generation)
+    if not hasattr(mesh_lib, "AbstractDevice"):
+        yield
+        return
+    takes_platform = "platform" in inspect.signature(mesh_lib.AbstractDevice).parameters
+    device = mesh_lib.AbstractDevice(kind, 1, *(["tpu"] if takes_platform else []))
     mesh = mesh_lib.AbstractMesh((1,), ("x",), (mesh_lib.AxisType.Auto,), abstract_device=device)
     with mesh_lib.use_abstract_mesh(mesh):
         yield

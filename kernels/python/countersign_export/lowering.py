@@ -35,7 +35,7 @@ class Refused(Exception):
 def lower(call: Call) -> Lowered:
     """Lowers `call` through its real entry point; Refused or UnsupportedGlue where that can't be done."""
     kernel = call.kernel()
-    function = functools.partial(kernel.entry, **call.options)
+    function = functools.partial(kernel.entry, **kernel.keywords(call.options))
     operands = [operand.abstract() for operand in call.operands]
     with (
         kernel.static_validation(call.skip_static_validation),

@@ -7,6 +7,7 @@ Requests are `{"id", "kind", …}`; every answer carries the request's id and `o
     trace     {call}                     → {outcome: lowers | refused, …}
     interpret {call, values, detect_races, dma} → {outcome: ran | raised, outputs, race, seconds}
     reference {call, values, function} → {outcome: ran | raised, outputs, race: null, seconds}
+    compile   {call}                     → {outcome: compiled | refused, …}, of a worker that was started with libtpu
 
 `values` maps operand names to base64 bytes, typed by the call. `{"ok": false, "error"}` means that the request was wrong
 or that we failed; nothing a kernel or validator does ends the process.
@@ -23,11 +24,15 @@ import traceback
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from countersign_export import compiler
+
+compiler.find_compiler()  # before jax is imported
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from countersign_export import arrays, failure, generation, identity, interpreter, wire
+from countersign_export import arrays, failure, generation, identity, wire
 from countersign_export.call import BadCall, Call, Kernel
 from countersign_export.glue import UnsupportedGlue
 from countersign_export.lowering import Refused, lower
@@ -92,6 +97,10 @@ def trace(request: Answer) -> Answer:
 
 def interpret(request: Answer) -> Answer:
     """The kernel's outputs on JAX's interpreter, or what it raised; `race` is null unless asked for."""
+    try:
+        from countersign_export import interpreter
+    except (ImportError, AttributeError) as error:  # other releases keep it elsewhere, or can't import it
+        raise BadCall(f"the interpreter of jax {jax.__version__} can't be used: {error}") from error
     call, kernel = _call(request)
     operands = _operands(call, request)
     detect_races = bool(request.get("detect_races", False))
@@ -103,7 +112,7 @@ def interpret(request: Answer) -> Answer:
             generation.tuning_table(kernel, call.generation),
             interpreter.interpreted(detect_races, request.get("dma", "on_wait")),
         ):
-            outputs = [np.asarray(output) for output in jax.tree.leaves(kernel.entry(*operands, **call.options))]
+            outputs = [np.asarray(output) for output in jax.tree.leaves(kernel.entry(*operands, **kernel.keywords(call.options)))]
             race = interpreter.races_found() if detect_races else None
     except Exception as error:  # whatever the kernel or the interpreter raises is the outcome
         return {"outcome": "raised", **failure.describe(error, kernel.file), **interpreter.describe(error)}
@@ -125,12 +134,20 @@ def reference(request: Answer) -> Answer:
     return _ran(outputs, None, start)
 
 
+def compile_call(request: Answer) -> Answer:
+    """What the TPU compiler makes of the call."""
+    call, _kernel = _call(request)
+    _fresh_caches(call)
+    return compiler.compile_call(call)
+
+
 KINDS: dict[str, Callable[[Answer], Answer]] = {
     "hello": hello,
     "validate": validate,
     "trace": trace,
     "interpret": interpret,
     "reference": reference,
+    "compile": compile_call,
 }
 
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::venv::{self, State};
-use super::{SetupError, embedded, interpreter};
+use super::{SetupError, embedded, interpreter, libtpu};
 
 /// How a part of the environment is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum CheckState {
     Ready,
     /// Not there; made on first need.
     Missing,
+    /// Not there, and only needed by what asks for it.
+    Optional,
     /// There, and unusable.
     Broken,
 }
@@ -40,7 +42,7 @@ pub struct Check {
 impl Check {
     /// Whether everything needed is there and works.
     pub fn is_ready(&self) -> bool {
-        self.items.iter().all(|item| item.state == CheckState::Ready)
+        self.items.iter().all(|item| matches!(item.state, CheckState::Ready | CheckState::Optional))
     }
 }
 
@@ -57,8 +59,8 @@ pub(super) fn check(home: PathBuf, python: Option<PathBuf>) -> Result<Check, Set
             Err(error) => item("unpinned Python", CheckState::Broken, error.to_string()),
         }),
         None => {
-            let folder = venv::folder(&home);
-            match venv::state(&folder) {
+            let folder = venv::folder(&home, embedded::REQUIREMENTS);
+            match venv::state(&folder, embedded::REQUIREMENTS) {
                 State::Complete(venv) => {
                     items.push(item(
                         "Python",
@@ -74,6 +76,14 @@ pub(super) fn check(home: PathBuf, python: Option<PathBuf>) -> Result<Check, Set
     }
     let unpacked = if embedded::is_unpacked(&home) { CheckState::Ready } else { CheckState::Missing };
     items.push(item("exporter", unpacked, embedded::package_root(&home).display().to_string()));
+    items.push(match libtpu::installed(&home) {
+        Some(folder) => item("TPU compiler", CheckState::Ready, folder.display().to_string()),
+        None => item(
+            "TPU compiler",
+            CheckState::Optional,
+            "not installed; `countersign setup --with-libtpu` does".to_owned(),
+        ),
+    });
     items.push(item("exported kernels", CheckState::Ready, format!("{}", count_kernels(&home))));
     Ok(Check { items })
 }

@@ -8,8 +8,30 @@ use std::path::{Path, PathBuf};
 use super::SetupError;
 use super::files::{create_folder, sha256_hex, write_atomic};
 
-/// Hash-pinned requirements, as pip reads them.
+/// Hash-pinned requirements, as pip reads them: those that everything is tested with.
 pub(crate) const REQUIREMENTS: &str = include_str!("../../python/requirements.lock");
+
+/// Of other releases, for kernels of the catalogue that ask for one.
+const OTHER_RELEASES: [&str; 4] = [
+    include_str!("../../python/requirements-jax-0.9.2.lock"),
+    include_str!("../../python/requirements-jax-0.8.1.lock"),
+    include_str!("../../python/requirements-jax-0.7.2.lock"),
+    include_str!("../../python/requirements-jax-0.6.0.lock"),
+];
+
+/// The TPU's compiler, an optional part: the one that the release of [`REQUIREMENTS`] names.
+pub(crate) const LIBTPU: &str = include_str!("../../python/requirements-libtpu.lock");
+
+/// The requirements that pin all of `packages`, each `name==version`.
+pub(crate) fn requirements_for(packages: &[String]) -> Option<&'static str> {
+    [REQUIREMENTS].into_iter().chain(OTHER_RELEASES).find(|requirements| {
+        let pins = |package: &String| {
+            pinned_versions(requirements)
+                .any(|(name, version)| package.split_once("==") == Some((name, version)))
+        };
+        packages.iter().all(pins)
+    })
+}
 
 macro_rules! package {
     ($($name:literal),+ $(,)?) => {
@@ -18,11 +40,12 @@ macro_rules! package {
 }
 
 /// The package's files: name, text.
-pub(crate) const PACKAGE: [(&str, &str); 14] = package![
+pub(crate) const PACKAGE: [(&str, &str); 15] = package![
     "__init__.py",
     "__main__.py",
     "arrays.py",
     "call.py",
+    "compiler.py",
     "export.py",
     "failure.py",
     "generation.py",
@@ -109,6 +132,17 @@ mod tests {
         unpack(home.path()).unwrap();
         assert!(is_unpacked(home.path()));
         assert_eq!(fs::metadata(folder.join("call.py")).unwrap().modified().unwrap(), untouched);
+    }
+
+    #[test]
+    fn every_release_is_found_by_its_packages() {
+        let found = |package: &str| requirements_for(&[package.to_owned()]);
+        for requirements in [REQUIREMENTS].into_iter().chain(OTHER_RELEASES) {
+            let (name, version) = pinned_versions(requirements).find(|(name, _)| *name == "jax").unwrap();
+            assert_eq!(found(&format!("{name}=={version}")), Some(requirements));
+        }
+        assert_eq!(requirements_for(&[]), Some(REQUIREMENTS));
+        assert_eq!(found("jax==0.1.0"), None);
     }
 
     #[test]

@@ -123,6 +123,12 @@ pub enum SetupError {
         /// What is wrong with it.
         detail: String,
     },
+    /// A catalogue entry asks for packages that this build doesn't pin.
+    #[error("{packages} is not pinned in this build. Name a Python that has it with --python PATH")]
+    NotPinned {
+        /// What was asked for.
+        packages: String,
+    },
     /// The platform has no cache folder and none was named.
     #[error("there is no home folder to cache in. Set COUNTERSIGN_HOME to a folder that can be written")]
     NoCacheFolder,

@@ -9,6 +9,7 @@ mod embedded;
 mod error;
 mod files;
 mod interpreter;
+mod libtpu;
 mod progress;
 mod venv;
 
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use check::{Check, CheckItem, CheckState};
 pub use error::SetupError;
 pub use files::write_whole;
+pub use libtpu::TERMS as LIBTPU_TERMS;
 pub use progress::{Progress, Silent};
 
 pub(crate) use embedded::exporter_hash;
@@ -53,7 +55,8 @@ pub struct Environment {
     home: PathBuf,
     python: PathBuf,
     package_root: PathBuf,
-    unpinned: bool,
+    /// What is pinned; nothing of the user's own Python.
+    requirements: Option<&'static str>,
     versions: Versions,
 }
 
@@ -70,13 +73,31 @@ impl Environment {
         python: Option<PathBuf>,
         progress: &dyn Progress,
     ) -> Result<Environment, SetupError> {
+        Environment::open_for(home, python, &[], progress)
+    }
+
+    /// As [`Environment::open`], with the release that `packages` (of a catalogue entry) names. Each release has an environment of
+    /// its own, made on first need beside the others.
+    ///
+    /// # Errors
+    /// As [`Environment::open`]; also where no such release is pinned.
+    pub fn open_for(
+        home: Option<PathBuf>,
+        python: Option<PathBuf>,
+        packages: &[String],
+        progress: &dyn Progress,
+    ) -> Result<Environment, SetupError> {
         let home = resolve_home(home)?;
         if let Some(python) = python {
             return Environment::unpinned(home, &python, progress);
         }
-        let venv = venv::open_or_build(&home, &std::env::var_os("PATH").unwrap_or_default(), progress)?;
+        let requirements = embedded::requirements_for(packages)
+            .ok_or_else(|| SetupError::NotPinned { packages: packages.join(", ") })?;
+        let search_path = std::env::var_os("PATH").unwrap_or_default();
+        let venv::Venv { python, versions } =
+            venv::open_or_build(&home, requirements, &search_path, progress)?;
         let package_root = embedded::unpack(&home)?;
-        Ok(Environment { home, python: venv.python, package_root, unpinned: false, versions: venv.versions })
+        Ok(Environment { home, python, package_root, requirements: Some(requirements), versions })
     }
 
     /// Reports what is there, changing nothing.
@@ -91,7 +112,7 @@ impl Environment {
         let python = interpreter::named(python)?;
         let package_root = embedded::unpack(&home)?;
         let none = Versions { python: String::new(), packages: BTreeMap::new() };
-        let mut environment = Environment { home, python, package_root, unpinned: true, versions: none };
+        let mut environment = Environment { home, python, package_root, requirements: None, versions: none };
         progress.step(&format!("looking at {}", environment.python.display()));
         let text = environment.run(&["identify"])?;
         environment.versions = serde_json::from_str(&text).map_err(|error| {
@@ -113,7 +134,17 @@ impl Environment {
 
     /// Whether the packages are the user's own (`--python`) and not the pinned ones.
     pub fn is_unpinned(&self) -> bool {
-        self.unpinned
+        self.requirements.is_none()
+    }
+
+    /// Whether it holds `packages`, each `name==version`; the user's own Python is taken as it is.
+    pub fn holds(&self, packages: &[String]) -> bool {
+        let holds = |package: &String| {
+            package.split_once("==").is_some_and(|(name, version)| {
+                self.versions.packages.get(name).is_some_and(|held| held == version)
+            })
+        };
+        self.is_unpinned() || packages.iter().all(holds)
     }
 
     /// What is installed.
@@ -124,7 +155,8 @@ impl Environment {
     /// A command that runs our Python package. The pinned environment is shut off from the user's `PYTHON*` settings; with
     /// `--python` they belong to "as it is". Settings of JAX and XLA that could change a lowering are dropped in both.
     pub fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
-        let mut command = if self.unpinned { Command::new(&self.python) } else { isolated(&self.python) };
+        let mut command =
+            if self.is_unpinned() { Command::new(&self.python) } else { isolated(&self.python) };
         for (name, _) in std::env::vars_os() {
             if name.to_str().is_some_and(|name| name.starts_with("JAX_") || name.starts_with("XLA_")) {
                 command.env_remove(name);
@@ -147,11 +179,31 @@ impl Environment {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
+    /// The folder with the TPU's compiler, where `setup --with-libtpu` has put it.
+    pub fn libtpu(&self) -> Option<PathBuf> {
+        libtpu::installed(&self.home)
+    }
+
+    /// Name and version of the compiler that [`Environment::install_libtpu`] installs.
+    pub fn libtpu_version() -> String {
+        let pins = embedded::pinned_versions(embedded::LIBTPU);
+        pins.map(|(name, version)| format!("{name} {version}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Installs the TPU's compiler beside the environment, in a folder of its own. It is under other terms than the rest
+    /// ([`LIBTPU_TERMS`]), so only ever do so where the user asked for it by name.
+    ///
+    /// # Errors
+    /// As [`Environment::open`].
+    pub fn install_libtpu(&self, progress: &dyn Progress) -> Result<PathBuf, SetupError> {
+        libtpu::install(&self.home, &self.python, progress)
+    }
+
     /// The error for an environment that turned out not to work.
     pub(crate) fn broken(&self, detail: &str) -> SetupError {
-        match self.unpinned {
-            true => SetupError::unusable(&self.python, detail),
-            false => SetupError::broken(&venv::folder(&self.home), detail),
+        match self.requirements {
+            None => SetupError::unusable(&self.python, detail),
+            Some(requirements) => SetupError::broken(&venv::folder(&self.home, requirements), detail),
         }
     }
 }
@@ -209,20 +261,20 @@ mod tests {
     #[test]
     fn no_setting_of_jax_reaches_a_lowering() {
         let versions = Versions { python: "3.12.1".into(), packages: BTreeMap::new() };
-        let environment = |unpinned| Environment {
+        let environment = |requirements| Environment {
             home: "/home".into(),
             python: "/python".into(),
             package_root: "/package".into(),
-            unpinned,
+            requirements,
             versions: versions.clone(),
         };
         let arguments = |command: &Command| -> Vec<String> {
             command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect()
         };
-        let pinned = environment(false).command(&["worker"]);
+        let pinned = environment(Some("")).command(&["worker"]);
         assert_eq!(arguments(&pinned), ["-I", "-c", BOOTSTRAP, "/package", "worker"]);
         assert!(pinned.get_envs().any(|(name, value)| name == "PYTHONPATH" && value.is_none()));
-        let own = environment(true).command(&["worker"]);
+        let own = environment(None).command(&["worker"]);
         assert_eq!(arguments(&own), ["-c", BOOTSTRAP, "/package", "worker"]);
         assert!(
             own.get_envs().any(|(name, value)| name == "JAX_PLATFORMS" && value == Some(OsStr::new("cpu")))

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::embedded::{REQUIREMENTS, pinned_versions};
+use super::embedded::pinned_versions;
 use super::error::last_lines;
 use super::files::{Lock, create_folder, has_room, remove_folder, sha256_hex, write_atomic};
 use super::{Progress, SetupError, Versions, interpreter, isolated};
@@ -47,13 +47,13 @@ pub(crate) enum State {
     Complete(Venv),
 }
 
-/// Folder of the environment for the embedded lock file.
-pub(crate) fn folder(home: &Path) -> PathBuf {
-    home.join("venv").join(&sha256_hex(REQUIREMENTS.as_bytes())[..16])
+/// Folder of the environment that holds `requirements`.
+pub(crate) fn folder(home: &Path, requirements: &str) -> PathBuf {
+    home.join("venv").join(&sha256_hex(requirements.as_bytes())[..16])
 }
 
 /// Looks without changing anything; starts the interpreter, since an upgrade of the system's Python can take it away.
-pub(crate) fn state(folder: &Path) -> State {
+pub(crate) fn state(folder: &Path, requirements: &str) -> State {
     if !folder.is_dir() {
         return State::Missing;
     }
@@ -62,7 +62,7 @@ pub(crate) fn state(folder: &Path) -> State {
     let Some(marker) = marker else {
         return State::Incomplete("an earlier set-up did not finish".to_owned());
     };
-    if marker.lock != sha256_hex(REQUIREMENTS.as_bytes()) {
+    if marker.lock != sha256_hex(requirements.as_bytes()) {
         return State::Incomplete("it holds other packages".to_owned());
     }
     let python = folder.join("bin").join("python");
@@ -77,28 +77,34 @@ pub(crate) fn state(folder: &Path) -> State {
     }
 }
 
-/// The environment, built first where it isn't complete.
+/// The environment that holds `requirements`, built first where it isn't complete.
 pub(crate) fn open_or_build(
     home: &Path,
+    requirements: &str,
     search_path: &OsStr,
     progress: &dyn Progress,
 ) -> Result<Venv, SetupError> {
-    let folder = folder(home);
-    if let State::Complete(venv) = state(&folder) {
+    let folder = folder(home, requirements);
+    if let State::Complete(venv) = state(&folder, requirements) {
         return Ok(venv);
     }
     let _lock = Lock::acquire(home, progress)?;
-    match state(&folder) {
+    match state(&folder, requirements) {
         State::Complete(venv) => return Ok(venv), // by another process, while we waited
         State::Incomplete(reason) => progress.step(&format!("rebuilding the Python environment: {reason}")),
         State::Missing => progress.step("preparing the Python environment (once)"),
     }
     let base = interpreter::find(search_path)?;
-    build(&base, &folder, progress)
+    build(&base, &folder, requirements, progress)
 }
 
 /// Builds the environment in `folder` with interpreter `base`, replacing what is there.
-fn build(base: &Path, folder: &Path, progress: &dyn Progress) -> Result<Venv, SetupError> {
+fn build(
+    base: &Path,
+    folder: &Path,
+    requirements: &str,
+    progress: &dyn Progress,
+) -> Result<Venv, SetupError> {
     remove_folder(folder)?;
     create_folder(folder)?;
     progress.step(&format!("making a virtual environment with {}", base.display()));
@@ -110,14 +116,14 @@ fn build(base: &Path, folder: &Path, progress: &dyn Progress) -> Result<Venv, Se
         return Err(unless_full(folder, SetupError::Venv { python: base.to_path_buf(), detail }));
     }
     let python = folder.join("bin").join("python");
-    install(&python, folder, progress)?;
+    install(&python, folder, requirements, progress)?;
     progress.step("checking that jax starts");
     let version = version_of(&python).map_err(|reason| SetupError::broken(folder, &reason))?;
     import_jax(&python).map_err(|reason| SetupError::broken(folder, &reason))?;
     let packages =
-        pinned_versions(REQUIREMENTS).map(|(name, version)| (name.to_owned(), version.to_owned())).collect();
+        pinned_versions(requirements).map(|(name, version)| (name.to_owned(), version.to_owned())).collect();
     let versions = Versions { python: version, packages };
-    let marker = Marker { lock: sha256_hex(REQUIREMENTS.as_bytes()), versions: versions.clone() };
+    let marker = Marker { lock: sha256_hex(requirements.as_bytes()), versions: versions.clone() };
     let text =
         serde_json::to_vec_pretty(&marker).map_err(|error| SetupError::broken(folder, &error.to_string()))?;
     write_atomic(&folder.join(MARKER), &text)?;
@@ -130,15 +136,31 @@ fn build(base: &Path, folder: &Path, progress: &dyn Progress) -> Result<Venv, Se
 }
 
 /// Installs the pinned packages, passing pip's own steps on.
-fn install(python: &Path, folder: &Path, progress: &dyn Progress) -> Result<(), SetupError> {
-    let requirements = folder.join("requirements.lock");
-    write_atomic(&requirements, REQUIREMENTS.as_bytes())?;
+fn install(
+    python: &Path,
+    folder: &Path,
+    requirements: &str,
+    progress: &dyn Progress,
+) -> Result<(), SetupError> {
+    pip_install(python, &[], folder, requirements, progress)
+}
+
+/// [`install`] with more arguments for pip; `folder` is what they make it install to.
+pub(super) fn pip_install(
+    python: &Path,
+    arguments: &[&OsStr],
+    folder: &Path,
+    requirements: &str,
+    progress: &dyn Progress,
+) -> Result<(), SetupError> {
+    let file = folder.join("requirements.lock");
+    write_atomic(&file, requirements.as_bytes())?;
     let mut command = isolated(python);
     // -I shuts off PYTHON* only; pip still reads its own settings and PIP_* variables.
     command.args(["-m", "pip", "install", "--require-hashes", "--only-binary=:all:", "--no-input"]);
     // Modules are compiled when they are first imported: most of these never are.
-    command.arg("--no-compile");
-    command.args(["--disable-pip-version-check", "--progress-bar", "off", "-r"]).arg(&requirements);
+    command.arg("--no-compile").args(arguments);
+    command.args(["--disable-pip-version-check", "--progress-bar", "off", "-r"]).arg(&file);
     let (succeeded, output) =
         run_with_steps(&mut command, progress).map_err(|error| SetupError::io(python, error))?;
     match succeeded {
@@ -206,6 +228,7 @@ fn ask(python: &Path, script: &str) -> Result<String, String> {
 mod tests {
     use std::sync::Mutex;
 
+    use super::super::embedded::REQUIREMENTS;
     use super::super::interpreter::tests::script;
     use super::*;
     use crate::env::Silent;
@@ -243,11 +266,11 @@ mod tests {
         let (bin, home) = (folder.path().join("bin"), folder.path().join("home"));
         fake_python(&bin, "echo Collecting jax");
         let steps = Steps::default();
-        let built = open_or_build(&home, bin.as_os_str(), &steps).unwrap();
+        let built = open_or_build(&home, REQUIREMENTS, bin.as_os_str(), &steps).unwrap();
         assert_eq!(built.versions.packages["jax"], "0.10.2");
         assert!(steps.0.lock().unwrap().contains(&"Collecting jax".to_owned()));
         // No interpreter on the path any more: opening must not look for one.
-        let opened = open_or_build(&home, OsStr::new(""), &Silent).unwrap();
+        let opened = open_or_build(&home, REQUIREMENTS, OsStr::new(""), &Silent).unwrap();
         assert_eq!((opened.python, opened.versions), (built.python, built.versions));
     }
 
@@ -256,18 +279,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (bin, home) = (folder.path().join("bin"), folder.path().join("home"));
         fake_python(&bin, ":");
-        let venv = super::folder(&home);
+        let venv = super::folder(&home, REQUIREMENTS);
         fs::create_dir_all(venv.join("bin")).unwrap();
         fs::write(venv.join("half-unpacked"), "").unwrap();
-        assert!(matches!(state(&venv), State::Incomplete(_)));
-        let built = open_or_build(&home, bin.as_os_str(), &Silent).unwrap();
+        assert!(matches!(state(&venv, REQUIREMENTS), State::Incomplete(_)));
+        let built = open_or_build(&home, REQUIREMENTS, bin.as_os_str(), &Silent).unwrap();
         assert!(!venv.join("half-unpacked").exists());
         fs::remove_file(&built.python).unwrap(); // the system's Python was upgraded away
-        let State::Incomplete(reason) = state(&venv) else { panic!("a dead interpreter was not noticed") };
+        let State::Incomplete(reason) = state(&venv, REQUIREMENTS) else {
+            panic!("a dead interpreter was not noticed")
+        };
         assert!(reason.contains("does not run"), "{reason}");
-        open_or_build(&home, bin.as_os_str(), &Silent).unwrap();
+        open_or_build(&home, REQUIREMENTS, bin.as_os_str(), &Silent).unwrap();
         fs::write(venv.join(MARKER), "{").unwrap();
-        assert!(matches!(state(&venv), State::Incomplete(_)));
+        assert!(matches!(state(&venv, REQUIREMENTS), State::Incomplete(_)));
     }
 
     #[test]
@@ -275,16 +300,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (bin, home) = (folder.path().join("bin"), folder.path().join("home"));
         fake_python(&bin, "echo \"WARNING: Retrying after 'NewConnectionError: no route'\" >&2; exit 1");
-        let error = open_or_build(&home, bin.as_os_str(), &Silent).unwrap_err();
+        let error = open_or_build(&home, REQUIREMENTS, bin.as_os_str(), &Silent).unwrap_err();
         assert!(matches!(error, SetupError::Network { .. }), "{error}");
-        assert!(matches!(state(&super::folder(&home)), State::Incomplete(_)));
+        assert!(matches!(state(&super::folder(&home, REQUIREMENTS), REQUIREMENTS), State::Incomplete(_)));
     }
 
     #[test]
     fn an_unwritable_home_is_named() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "").unwrap();
-        let error = open_or_build(&folder.path().join("file/home"), OsStr::new(""), &Silent).unwrap_err();
+        let error = open_or_build(&folder.path().join("file/home"), REQUIREMENTS, OsStr::new(""), &Silent)
+            .unwrap_err();
         assert!(error.to_string().contains("COUNTERSIGN_HOME"), "{error}");
     }
 }

@@ -143,7 +143,7 @@ fn measure(arguments: &Arguments, run: &Run) -> Result<Bench, Stop> {
         .into());
     }
     let parts = Parts::new(&arguments.only, arguments.no_jax);
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let subjects = Subjects::load(&environment, kernel, &arguments.variant, arguments.probe, parts)?;
     let mut bench = Bench {
         version: BENCH_VERSION,

@@ -116,7 +116,7 @@ fn try_one(
     python: Option<PathBuf>,
 ) -> Result<Trial, Failure> {
     let kernel = session::kernel(catalogue, &item.file.case.kernel)?;
-    let environment = session::environment(python)?;
+    let environment = session::environment(python, kernel)?;
     let loaded = items::load(&environment, kernel, &[item])?;
     let mut outcome = None;
     items::try_all(&loaded, &[item], 1, &Policy::default(), &AtomicBool::new(false), &mut |_, tried| {

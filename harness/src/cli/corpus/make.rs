@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         .collect::<Result<_, CaseError>>()
         .map_err(fault)?;
     let items: Vec<&Item> = items.iter().collect();
-    let loaded = items::load(&session::environment(None)?, kernel, &items)?;
+    let loaded = items::load(&session::environment(None, kernel)?, kernel, &items)?;
     let mut expects = Vec::new();
     items::try_all(
         &loaded,

@@ -64,11 +64,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     }
     let catalogue = session::catalogue(&arguments.python)?;
     let Selection { items, left_out } = items::select(folder, &catalogue, arguments.tier)?;
-    let environment = session::environment(arguments.python.python.clone())?;
     let interrupted = watch_interrupts()?;
     let mut worths = Vec::new();
     let mut untried = Vec::new();
     for (kernel, mine) in items::by_kernel(&catalogue, &items) {
+        let environment = session::environment(arguments.python.python.clone(), kernel)?;
         let loaded = items::load(&environment, kernel, &mine)?;
         let mut progress = CaseProgress::new(mine.len());
         items::try_all(&loaded, &mine, cores(), &Policy::default(), interrupted, &mut |item, tried| {

@@ -136,7 +136,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let log = EventLog::open(&out).map_err(|error| Failure::file(&out, error))?;
     let working = out.join("working");
     fs::create_dir_all(&working).map_err(|error| Failure::file(&working, error))?;
-    let environment = session::environment(arguments.python.python.clone())?;
+    let first =
+        kernels.first().ok_or_else(|| Failure::new("no kernel to search", "name one with --kernel"))?;
+    let environment = session::environment(arguments.python.python.clone(), first)?;
     let date = today();
     let (state, troubles) = State::open(arguments.state.as_deref(), environment.home(), &out, &date)?;
     let seed = arguments.seed.unwrap_or(state.number as u64);
@@ -339,7 +341,7 @@ impl Pending {
 /// The kernels to search.
 fn kernels<'c>(catalogue: &'c Catalogue, ids: &[String]) -> Result<Vec<&'c KernelEntry>, Failure> {
     match ids {
-        [] => Ok(catalogue.kernels.iter().collect()),
+        [] => Ok(catalogue.kernels.iter().filter(|kernel| !kernel.is_other_release()).collect()),
         _ => ids.iter().map(|id| session::kernel(catalogue, id)).collect(),
     }
 }

@@ -62,7 +62,7 @@ pub(in super::super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let catalogue = session::catalogue(&arguments.python)?;
     let kernel = session::kernel(&catalogue, &arguments.kernel)?;
     let known = known(&arguments.known)?;
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let loaded = session::load(&environment, kernel, kernel.variants(Tier::Small).cloned().collect())?;
     let stored = Store::open(&arguments.corpus).and_then(|store| store.cases());
     let (cases, _) = stored.map_err(|error| Failure::file(&arguments.corpus, error))?;

@@ -61,7 +61,7 @@ impl Kernel {
         let names: Vec<&str> = items.iter().map(|item| item.name.as_str()).collect();
         let mut corpus = items::texts(&given.corpus)?;
         corpus.retain(|(name, _)| names.contains(&name.as_str()));
-        let environment = session::environment(given.python.python.clone())?;
+        let environment = session::environment(given.python.python.clone(), kernel)?;
         let loaded = session::load(&environment, kernel, variants)?;
         let corpus_kernel = items::load(&environment, kernel, &items.iter().collect::<Vec<_>>())?;
         let plant = |loaded: Loaded| match planted {

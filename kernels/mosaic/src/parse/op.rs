@@ -292,7 +292,12 @@ fn block_argument(input: &mut Input<'_>) -> Outcome<(ValueId, Type)> {
     let offset = input.current_token_start();
     let name = sigil_name(input, "%", "an argument such as `%arg0`")?;
     punct(input, ":")?;
+    let written = rest(input);
     let ty = types::parse(input)?;
+    let has_layout = written[..written.len() - rest(input).len()].contains("strided<");
+    if has_layout && matches!(ty, Type::MemRef(_)) {
+        return Err(Failure::at(offset, "an argument with a layout of its own isn't supported"));
+    }
     location::trailing(input)?;
     match define(input, name, std::slice::from_ref(&ty), offset)?.as_slice() {
         [value] => Ok((*value, ty)),

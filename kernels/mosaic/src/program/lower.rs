@@ -12,7 +12,7 @@ use super::counted::{self, counted};
 use super::inst::{Block, Inst, Kind, SharedVector, Slot};
 use super::read::{
     Lowered, data_memref, element, ints, matmul, memref, memref_dims, operand, result_dims, result_element,
-    segments, shape, slots, squeezed, window,
+    segments, shape, slots, squeezed, wait_segments, window,
 };
 use super::scope::{Scope, is_terminator, regions};
 use super::window::{Parameter, Transform, Window};
@@ -437,7 +437,12 @@ impl<'m> Context<'m> {
             }
             Special::Iota => {
                 let dims = result_dims(op)?;
-                match ints(op, "dimensions")? {
+                // A list of one since JAX 0.7.
+                let dimensions = match op.attribute("dimension").and_then(Attribute::as_int) {
+                    Some(dimension) => &[dimension][..],
+                    None => ints(op, "dimensions")?,
+                };
+                match dimensions {
                     [dimension] if (0..dims.rank() as i64).contains(dimension) => {
                         Ok(Kind::Iota { dims, dimension: *dimension as usize })
                     }
@@ -571,7 +576,7 @@ impl<'m> Context<'m> {
                 Ok(Kind::Enqueue { source, target, semaphore, point })
             }
             Special::WaitDma2 => {
-                let [1, 1, 1, 0, 0] = segments::<5>(op)? else { return Err("a remote copy".into()) };
+                let [1, 1, 1, 0, 0] = wait_segments(op)? else { return Err("a remote copy".into()) };
                 local_order(op)?;
                 Ok(Kind::Wait { semaphore: a()?, target: operand(op, 2)? })
             }

@@ -40,6 +40,15 @@ pub(super) fn segments<const N: usize>(op: &Op) -> Lowered<[i64; N]> {
     segments.try_into().map_err(|_| format!("operand segments {segments:?}"))
 }
 
+/// The operand segments of a wait: semaphore, source, target, and those of a remote copy. In JAX 0.6 it had the first three alone
+/// and no segments.
+pub(super) fn wait_segments(op: &Op) -> Lowered<[i64; 5]> {
+    match op.attribute("operandSegmentSizes") {
+        None if op.operands.len() == 3 => Ok([1, 1, 1, 0, 0]),
+        _ => segments(op),
+    }
+}
+
 /// Element type of a scalar or vector; `index` is a 32-bit integer here.
 pub(super) fn element(ty: &Type) -> Lowered<DType> {
     match ty {

@@ -12,7 +12,7 @@ use crate::ir::{ElementType, MemRefType, MemorySpace, Op, Type};
 use crate::op::{Lowering, Special};
 use crate::value::Dims;
 
-use super::read::{Lowered, element, segments, shape};
+use super::read::{Lowered, element, segments, shape, wait_segments};
 use super::static_dims;
 
 /// Most lanes of a vector: as f32, half of the largest TPU's vector memory.
@@ -172,8 +172,7 @@ fn special_op(op: &Op, special: Special) -> Lowered<()> {
             semaphore(&operands[2])
         }
         Special::WaitDma2 => {
-            let segments = segments::<5>(op)?;
-            if segments != [1, 1, 1, 0, 0] {
+            if wait_segments(op)? != [1, 1, 1, 0, 0] {
                 return Ok(()); // refused by name at lowering
             }
             exactly("result", results.len(), 0)?;

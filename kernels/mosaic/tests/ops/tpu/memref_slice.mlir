@@ -64,3 +64,15 @@
   %a = "vector.load"(%s, %0, %0) : (memref<2x2xi32, #tpu.memory_space<vmem>>, index, index) -> vector<2x2xi32>
   "func.return"(%a) : (vector<2x2xi32>) -> ()
 }) {window_params = [{}], sym_name = "main"} : () -> ()
+// -----
+// As JAX before 0.9 writes views: with the strides that slicing leaves.
+// operand: i32 3x4 = 0 1 2 3 10 11 12 13 20 21 22 23
+// expect 0: i32 11 12 21 22
+"func.func"() ({
+^bb0(%m: memref<3x4xi32, #tpu.memory_space<vmem>>):
+  %0 = "arith.constant"() {value = 0 : index} : () -> index
+  %i = "arith.constant"() {value = 1 : i32} : () -> i32
+  %s = "tpu.memref_slice"(%m, %i, %i) {operandSegmentSizes = array<i32: 1, 2, 0>} : (memref<3x4xi32, #tpu.memory_space<vmem>>, i32, i32) -> memref<2x2xi32, strided<[4, 1], offset: ?>, #tpu.memory_space<vmem>>
+  %a = "vector.load"(%s, %0, %0) : (memref<2x2xi32, strided<[4, 1], offset: ?>, #tpu.memory_space<vmem>>, index, index) -> vector<2x2xi32>
+  "func.return"(%a) : (vector<2x2xi32>) -> ()
+}) {window_params = [{}], sym_name = "main"} : () -> ()

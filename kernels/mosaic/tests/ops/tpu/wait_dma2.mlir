@@ -168,3 +168,15 @@
   "tpu.wait_dma2"(%p, %h, %t) {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, strict_ordering = false} : (memref<!tpu.dma_semaphore, #tpu.memory_space<semaphore_mem>>, memref<4xi32, #tpu.memory_space<any>>, memref<4xi32, #tpu.memory_space<vmem>>) -> ()
   "func.return"() : () -> ()
 }) {window_params = [{}], scratch_operands = 2 : i64, sym_name = "main"} : () -> ()
+// -----
+// As JAX 0.6 writes it: semaphore, source and target, without segments.
+// operand: i32 2 = 1 2
+// expect 0: i32 1 2
+"func.func"() ({
+^bb0(%h: memref<2xi32, #tpu.memory_space<any>>, %t: memref<2xi32, #tpu.memory_space<vmem>>, %s: memref<!tpu.dma_semaphore, #tpu.memory_space<semaphore_mem>>):
+  %0 = "arith.constant"() {value = 0 : index} : () -> index
+  "tpu.enqueue_dma"(%h, %t, %s) {operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0>, priority = 0 : i32} : (memref<2xi32, #tpu.memory_space<any>>, memref<2xi32, #tpu.memory_space<vmem>>, memref<!tpu.dma_semaphore, #tpu.memory_space<semaphore_mem>>) -> ()
+  "tpu.wait_dma2"(%s, %h, %t) : (memref<!tpu.dma_semaphore, #tpu.memory_space<semaphore_mem>>, memref<2xi32, #tpu.memory_space<any>>, memref<2xi32, #tpu.memory_space<vmem>>) -> ()
+  %r = "vector.load"(%t, %0) : (memref<2xi32, #tpu.memory_space<vmem>>, index) -> vector<2xi32>
+  "func.return"(%r) : (vector<2xi32>) -> ()
+}) {window_params = [{}], scratch_operands = 2 : i64, sym_name = "main"} : () -> ()
