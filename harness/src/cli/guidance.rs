@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let kernel = session::kernel(&catalogue, "jax-rpa")?;
     let variants = kernel.variants(Tier::Small).cloned().collect();
     let known = super::fuzz::known(&[])?;
-    let environment = session::environment(arguments.python.python.clone())?;
+    let environment = session::environment(arguments.python.python.clone(), kernel)?;
     let loaded = session::load(&environment, kernel, variants)?;
     let asked = |part| arguments.only.is_empty() || arguments.only.contains(&part);
     let mut bugs = Vec::new();

@@ -91,7 +91,6 @@ pub(super) fn prune(
     let grown = Grown::open(state.folder(), false)?;
     let failed = |error| Failure::file(&grown.corpus, error);
     let stores = Store::all(&grown.corpus).map_err(failed)?;
-    let environment = session::environment(python.python.clone())?;
     let interrupted = watch_interrupts()?;
     let go_on = || !interrupted.load(Ordering::Relaxed);
     let (mut text, mut corpora, mut complete) = (String::new(), Vec::new(), true);
@@ -101,6 +100,7 @@ pub(super) fn prune(
         if mine.is_empty() {
             continue;
         }
+        let environment = session::environment(python.python.clone(), kernel)?;
         let loaded = session::load(&environment, kernel, kernel.variants(Tier::Small).cloned().collect())?;
         for (id, target, store) in mine {
             let (cases, unreadable) = store.cases().map_err(failed)?;
