@@ -112,7 +112,7 @@ impl<'s> Hunt<'s> {
     }
 
     /// The cases from which others are made: each covered something new.
-    pub fn parents(&self) -> impl ExactSizeIterator<Item = &Case> {
+    pub fn parents(&self) -> impl DoubleEndedIterator<Item = &Case> + ExactSizeIterator {
         self.schedule.parents()
     }
 

@@ -83,7 +83,7 @@ impl Schedule {
         }
     }
 
-    pub(super) fn parents(&self) -> impl ExactSizeIterator<Item = &Case> {
+    pub(super) fn parents(&self) -> impl DoubleEndedIterator<Item = &Case> + ExactSizeIterator {
         self.parents.iter().map(|parent| &parent.case)
     }
 
