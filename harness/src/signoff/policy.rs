@@ -188,7 +188,7 @@ mod tests {
             ("version = 1", "version = 2", "version"),
             ("score = 0.95", "scor = 0.95", "scor"),
             ("mutants = 324\n", "", "mutants"),
-            ("least = 0.75", "least = \"most\"", "line 16"),
+            ("least = 0.75", "least = \"most\"", "line 14"),
             ("default = 1.0", "f16 = 1.0", "default"),
             ("f32 = 0.5", "f31 = 0.5", "f31"),
             ("2027-06-30", "2027-06-30T00:00:00Z", "date"),
