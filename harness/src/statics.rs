@@ -2,11 +2,11 @@
 //!
 //! Invariant: both forms get the same overrides. What one of them can't express is a type of its own here, not a default.
 
-use countersign_dtype::DType;
 use countersign_kernels::Variant;
 use countersign_kernels::call::{Call, OptionValue as CallOption};
 use countersign_kernels::catalogue::KernelEntry;
-use countersign_kernels::checks::{Number, Shaped, StaticCall, numpy_name};
+use countersign_kernels::checks::{Number, Shaped, StaticCall};
+use countersign_kernels::operand_type::OperandType;
 
 use crate::case::{Case, OperandName, OperandOverride, OptionValue, StaticOverrides};
 
@@ -17,7 +17,7 @@ impl StaticOverrides {
         for ((name, before), (_, after)) in
             OperandName::ALL.into_iter().zip(base.operands().map(|o| o.1)).zip(call.operands())
         {
-            let dtype = DType::ALL.into_iter().find(|dtype| numpy_name(*dtype) == after.dtype);
+            let dtype = OperandType::from_numpy_name(&after.dtype);
             let operand = OperandOverride {
                 shape: (after.shape != before.shape).then(|| after.shape.clone()),
                 dtype: dtype.filter(|_| after.dtype != before.dtype),
@@ -72,7 +72,7 @@ impl Case {
                 shaped.shape.clone_from(shape);
             }
             if let Some(dtype) = operand.dtype {
-                numpy_name(dtype).clone_into(&mut shaped.dtype);
+                dtype.numpy_name().clone_into(&mut shaped.dtype);
             }
         }
         for (name, value) in &statics.options {

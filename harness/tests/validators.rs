@@ -17,21 +17,18 @@ use countersign_kernels::Variant;
 use countersign_kernels::call::Call;
 use countersign_kernels::catalogue::{Catalogue, Tier};
 use countersign_kernels::checks::{
-    CHECKS, StaticCall, Verdict, check_of_message, dynamic_check_call, numpy_name, static_check,
+    CHECKS, StaticCall, Verdict, check_of_message, dynamic_check_call, static_check,
 };
 use countersign_kernels::contract::probe::{Edge, Input, Probe, probe};
 use countersign_kernels::contract::{Rule, Scope, rules};
 use countersign_kernels::env::{Environment, Silent};
+use countersign_kernels::operand_type::OperandType;
 use countersign_kernels::rpa::sweep;
 use countersign_kernels::worker::{Asked, Timeouts, Worker, metadata_values};
 use countersign_reference::Metadata;
 
 /// Asked about without a number.
 const SAMPLE: u64 = 600;
-/// Element types of num_seqs that the static check lets pass.
-const COUNT_TYPES: [DType; 8] =
-    [DType::I16, DType::I8, DType::I4, DType::F32, DType::Bf16, DType::F16, DType::F8E4M3FN, DType::F8E5M2];
-
 /// A call with the values of its metadata, and what it was made for.
 struct Question<'v> {
     variant: &'v Variant,
@@ -100,11 +97,14 @@ fn question(index: u64, variants: &[Variant]) -> Question<'_> {
             let edge = edge_of(&mut numbers, variant, |rule| rule.scope != Scope::Static, &mut classes);
             metadata = edge.metadata(variant);
             call = StaticCall::of(variant);
-            let dtype = numbers.pick(&COUNT_TYPES);
-            numpy_name(dtype).clone_into(&mut call.num_seqs.dtype);
+            // The static check lets any type of num_seqs pass.
+            let others: Vec<OperandType> =
+                OperandType::all().filter(|dtype| *dtype != OperandType::Of(DType::I32)).collect();
+            let dtype = numbers.pick(&others).numpy_name();
+            dtype.clone_into(&mut call.num_seqs.dtype);
             // What every one of these types holds exactly.
             metadata.num_seqs = metadata.num_seqs.clamp(-2, 7);
-            classes.push(format!("num_seqs {}", numpy_name(dtype)));
+            classes.push(format!("num_seqs {dtype}"));
         }
     }
     if call.num_seqs.dtype != "int32" {

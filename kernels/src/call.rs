@@ -9,7 +9,8 @@ use countersign_dtype::DType;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::rpa::validator::{Number, Shaped, StaticCall, numpy_name};
+use crate::operand_type::OperandType;
+use crate::rpa::validator::{Number, Shaped, StaticCall};
 use crate::{Generation, Variant};
 
 /// The static side of a call, for any kernel. `[static]` overrides of a case are edits of its public fields.
@@ -33,8 +34,7 @@ pub struct CallOperand {
     /// Parameter name.
     pub name: String,
     /// Element type.
-    #[serde(with = "dtype_name")]
-    pub dtype: DType,
+    pub dtype: OperandType,
     /// Extents.
     pub shape: Vec<usize>,
 }
@@ -62,9 +62,9 @@ impl Call {
 
     /// Operands and options of the ragged paged attention family.
     pub(crate) fn ragged_paged_attention(entry_point: &str, variant: &Variant) -> Call {
-        let operand = |name: &str, dtype, shape: &[usize]| CallOperand {
+        let operand = |name: &str, dtype: DType, shape: &[usize]| CallOperand {
             name: name.into(),
-            dtype,
+            dtype: dtype.into(),
             shape: shape.to_vec(),
         };
         let whole =
@@ -118,7 +118,7 @@ impl Call {
         };
         let whole = |value: Option<i64>| value.map_or(OptionValue::None, OptionValue::Int);
         let operand = |(name, shaped): (&str, &Shaped)| {
-            let dtype = DType::ALL.into_iter().find(|dtype| numpy_name(*dtype) == shaped.dtype)?;
+            let dtype = OperandType::from_numpy_name(&shaped.dtype)?;
             Some(CallOperand { name: name.to_owned(), dtype, shape: shaped.shape.clone() })
         };
         let mut options: BTreeMap<String, OptionValue> = [

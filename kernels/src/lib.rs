@@ -15,6 +15,7 @@ pub mod family;
 pub mod gather;
 pub mod manifest;
 pub mod memory;
+pub mod operand_type;
 pub mod profile;
 pub mod rpa;
 pub mod variant;

@@ -22,7 +22,8 @@ use crate::call::{Call, dtype_name};
 use crate::compile::Compilation;
 use crate::env::{Environment, Versions};
 use crate::export::Refusal;
-use crate::rpa::validator::{Shaped, StaticCall, numpy_name};
+use crate::operand_type::OperandType;
+use crate::rpa::validator::{Shaped, StaticCall};
 
 /// How often a process that died or hung is replaced.
 const REPLACEMENTS: u32 = 5;
@@ -353,9 +354,15 @@ pub fn metadata_values(call: &StaticCall, metadata: &Metadata) -> Vec<(&'static 
         Array::from_i32(&shaped.shape, &values)
     };
     let entries: usize = call.num_seqs.shape.iter().product();
-    let count = match DType::ALL.into_iter().find(|dtype| numpy_name(*dtype) == call.num_seqs.dtype) {
-        Some(DType::I32) | None => int32(&call.num_seqs, &[metadata.num_seqs]),
-        Some(dtype) => Array::from_f32(dtype, &call.num_seqs.shape, &vec![metadata.num_seqs as f32; entries]),
+    let all = |dtype, value: f32| Array::from_f32(dtype, &call.num_seqs.shape, &vec![value; entries]);
+    let count = match OperandType::from_numpy_name(&call.num_seqs.dtype) {
+        // What isn't the VM's goes as the bytes of a type of its width.
+        Some(OperandType::Of(DType::I32) | OperandType::U32) | None => {
+            int32(&call.num_seqs, &[metadata.num_seqs])
+        }
+        Some(OperandType::U8) => all(DType::I8, metadata.num_seqs as f32),
+        Some(OperandType::Of(DType::I1)) => all(DType::I8, f32::from(metadata.num_seqs != 0)),
+        Some(OperandType::Of(dtype)) => all(dtype, metadata.num_seqs as f32),
     };
     vec![
         ("kv_lens", int32(&call.kv_lens, &metadata.kv_lens)),

@@ -58,8 +58,11 @@ fn module_name(class: FaultClass) -> String {
 
 /// Lowers `NAME:sums` of each name; the modules' texts.
 fn lowered(names: &[String]) -> Vec<String> {
-    let operand =
-        |name: &str, dtype, shape: &[usize]| CallOperand { name: name.into(), dtype, shape: shape.to_vec() };
+    let operand = |name: &str, dtype: DType, shape: &[usize]| CallOperand {
+        name: name.into(),
+        dtype: dtype.into(),
+        shape: shape.to_vec(),
+    };
     let calls = names.iter().map(|name| Call {
         entry_point: format!("{name}:sums"),
         generation: "v5e".into(),

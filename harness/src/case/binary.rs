@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use countersign_dtype::DType;
 use countersign_kernels::family::Family;
+use countersign_kernels::operand_type::OperandType;
 use countersign_kernels::{Generation, Variant};
 use countersign_reference::{Metadata, Options};
 use serde::{Deserialize, Serialize};
@@ -275,6 +276,10 @@ fn restore_dtype(name: &str) -> Result<DType, CaseError> {
     DType::from_name(name).ok_or_else(|| CaseError::new("damaged binary case: unknown element type"))
 }
 
+fn restore_operand_type(name: &str) -> Result<OperandType, CaseError> {
+    OperandType::from_name(name).ok_or_else(|| CaseError::new("damaged binary case: unknown element type"))
+}
+
 fn restore_patch(patch: PatchRecord) -> Result<Patch, CaseError> {
     let target = PatchTarget::ALL.get(usize::from(patch.target)).copied();
     let target = target.ok_or_else(|| CaseError::new("damaged binary case: unknown patch target"))?;
@@ -288,7 +293,7 @@ fn restore_statics(record: StaticsRecord) -> Result<StaticOverrides, CaseError> 
     for (index, (shape, dtype)) in record.operands {
         let operand = OperandName::ALL.get(usize::from(index)).copied();
         let operand = operand.ok_or_else(|| CaseError::new("damaged binary case: unknown operand"))?;
-        let dtype = dtype.map(|name| restore_dtype(&name)).transpose()?;
+        let dtype = dtype.map(|name| restore_operand_type(&name)).transpose()?;
         statics.operands.insert(operand, OperandOverride { shape, dtype });
     }
     for (name, value) in record.options {

@@ -15,9 +15,10 @@ pub(crate) use text::{quote, write_array};
 use std::collections::BTreeMap;
 use std::fmt;
 
-use countersign_dtype::{Array, DType};
+use countersign_dtype::Array;
 use countersign_kernels::Variant;
 use countersign_kernels::catalogue::KernelEntry;
+use countersign_kernels::operand_type::OperandType;
 use countersign_reference::{Batch, Metadata};
 use sha2::{Digest, Sha256};
 
@@ -234,7 +235,7 @@ pub struct OperandOverride {
     /// Extents.
     pub shape: Option<Vec<usize>>,
     /// Element type.
-    pub dtype: Option<DType>,
+    pub dtype: Option<OperandType>,
 }
 
 /// The value of an overridden option.

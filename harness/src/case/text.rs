@@ -4,6 +4,7 @@
 //! `page_indices` and for the left-out ends of short rows, and arrays wrap at [`WIDTH`] columns.
 
 use countersign_dtype::DType;
+use countersign_kernels::operand_type::OperandType;
 use countersign_reference::Metadata;
 
 use super::reader::{Field, Table};
@@ -314,7 +315,7 @@ fn read_statics(table: &Table<'_>) -> Result<StaticOverrides, CaseError> {
         };
         let mut over = field.table()?;
         let shape = over.get("shape").map(|field| field.integers()).transpose()?;
-        let dtype = over.get("dtype").map(|field| read_dtype(&field)).transpose()?;
+        let dtype = over.get("dtype").map(|field| read_operand_type(&field)).transpose()?;
         over.finish()?;
         statics.operands.insert(operand, OperandOverride { shape, dtype });
     }
@@ -341,7 +342,16 @@ fn read_options(field: &Field<'_>, statics: &mut StaticOverrides) -> Result<(), 
     Ok(())
 }
 
-/// An element type by its name.
+/// An operand's element type by its name.
+fn read_operand_type(field: &Field<'_>) -> Result<OperandType, CaseError> {
+    let name = field.string()?;
+    OperandType::from_name(&name).ok_or_else(|| {
+        let names: Vec<&str> = OperandType::all().map(OperandType::name).collect();
+        field.error(format!("unknown element type `{name}`; use {}", names.join(", ")))
+    })
+}
+
+/// An element type of a variant by its name.
 pub(crate) fn read_dtype(field: &Field<'_>) -> Result<DType, CaseError> {
     let name = field.string()?;
     DType::from_name(&name).ok_or_else(|| {

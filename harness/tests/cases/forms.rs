@@ -7,6 +7,7 @@ use countersign::case::{
 };
 use countersign::corpus::{CorpusFile, Expect, Origin};
 use countersign_dtype::DType;
+use countersign_kernels::operand_type::OperandType;
 use countersign_reference::Metadata;
 use proptest::prelude::*;
 
@@ -49,7 +50,7 @@ fn patch() -> impl Strategy<Value = Patch> {
 
 fn statics() -> impl Strategy<Value = StaticOverrides> {
     let operand = prop::sample::select(OperandName::ALL.to_vec());
-    let dtype = prop::option::of(prop::sample::select(vec![DType::F32, DType::Bf16, DType::I4, DType::I32]));
+    let dtype = prop::option::of(prop::sample::select(OperandType::all().collect::<Vec<_>>()));
     let over = (prop::option::of(prop::collection::vec(0usize..4096, 0..5)), dtype)
         .prop_map(|(shape, dtype)| OperandOverride { shape, dtype });
     let option = prop_oneof![

@@ -19,10 +19,13 @@ DTYPES: dict[str, np.dtype] = {
     "i16": np.dtype(np.int16),
     "i8": np.dtype(np.int8),
     "i4": np.dtype(ml_dtypes.int4),
+    "i1": np.dtype(np.bool_),
+    "u8": np.dtype(np.uint8),
+    "u32": np.dtype(np.uint32),
 }
 NAMES: dict[np.dtype, str] = {dtype: name for name, dtype in DTYPES.items()}
 # Bits an element takes on the wire.
-BITS: dict[str, int] = {"f32": 32, "bf16": 16, "f16": 16, "f8e4m3fn": 8, "f8e5m2": 8, "i32": 32, "i16": 16, "i8": 8, "i4": 4}
+BITS: dict[str, int] = {"f32": 32, "bf16": 16, "f16": 16, "f8e4m3fn": 8, "f8e5m2": 8, "i32": 32, "i16": 16, "i8": 8, "i4": 4, "i1": 8, "u8": 8, "u32": 32}
 NIBBLES: dict[np.dtype, int] = {np.dtype(ml_dtypes.int4): 4, np.dtype(ml_dtypes.uint4): 4}
 
 

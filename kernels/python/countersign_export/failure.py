@@ -9,14 +9,24 @@ from typing import Any
 
 
 def describe(error: BaseException, file: str) -> dict[str, Any]:
-    """`type`, `message`, `line` (the innermost line of `file` on the way to the raise, or None), `deliberate`."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    """`type`, `message`, `line` (the innermost line of `file` on the way to the raise, or None), `deliberate`.
+
+    What fails in a transformation of JAX has no such line on its way, but as its cause the stack of the operation at fault.
+    """
+    line = _innermost_line(error, file)
+    if line is None and error.__cause__ is not None:
+        line = _innermost_line(error.__cause__, file)
     return {
         "type": type(error).__name__,
         "message": str(error),
-        "line": lines[-1] if lines else None,
+        "line": line,
         "deliberate": is_deliberate(error, file),
     }
+
+
+def _innermost_line(error: BaseException, file: str) -> int | None:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return lines[-1] if lines else None
 
 
 def is_deliberate(error: BaseException, file: str) -> bool:

@@ -84,6 +84,19 @@ def test_trace(call: dict[str, Any]) -> None:
     assert answer["message"] == "Q head_dim 128 must be the same as that of K/V 64."
 
 
+def test_what_jax_refuses_while_lowering_has_the_line_of_the_operation(call: dict[str, Any]) -> None:
+    call["operands"][1]["dtype"] = "u32"
+    answer = ask("trace", call=call)
+    assert (answer["outcome"], answer["deliberate"]) == ("refused", False)
+    source = Path(worker.Call.from_json(call).kernel().file).read_text().splitlines()
+    assert answer["line"] is not None and source[answer["line"] - 1].strip()
+
+
+def test_a_call_that_lowers_with_glue_that_we_do_not_run_lowers(call: dict[str, Any]) -> None:
+    call["operands"][5]["dtype"] = "i1"  # JAX converts it to int32 outside the kernel
+    assert ask("trace", call=call)["outcome"] == "lowers"
+
+
 def interpret(call: dict[str, Any], batch: Batch, **options: Any) -> dict[str, Any]:
     return ask("interpret", call=call, values=encode(batch), **options)
 

@@ -57,8 +57,11 @@ impl Model for Gather {
 
     fn call(&self, entry_point: &str, variant: &Variant) -> Call {
         let v = variant;
-        let operand =
-            |role: Role, dtype, shape: Vec<usize>| CallOperand { name: role.name().to_owned(), dtype, shape };
+        let operand = |role: Role, dtype: DType, shape: Vec<usize>| CallOperand {
+            name: role.name().to_owned(),
+            dtype: dtype.into(),
+            shape,
+        };
         let float = |value: Option<f32>| value.map_or(OptionValue::None, OptionValue::Float);
         Call {
             entry_point: entry_point.to_owned(),

@@ -3,9 +3,8 @@
 //! Invariant: an edit changes one option or one operand; two edits of the same one are never combined. Which edits there are
 //! follows from the variant alone.
 
-use countersign_dtype::DType;
-
-use super::validator::{Number, Shaped, StaticCall, numpy_name};
+use super::validator::{Number, Shaped, StaticCall};
+use crate::operand_type::OperandType;
 use crate::variant::Variant;
 
 /// What an edit changes.
@@ -217,9 +216,8 @@ fn shapes(base: &StaticCall, edits: &mut Vec<Edit>) {
 
 fn types(base: &StaticCall, edits: &mut Vec<Edit>) {
     for (at, (of, operand)) in base.operands().into_iter().enumerate() {
-        // Arrays of truth values have no wire form.
-        for dtype in DType::ALL.into_iter().filter(|dtype| *dtype != DType::I1) {
-            let name = numpy_name(dtype);
+        for dtype in OperandType::all() {
+            let name = dtype.numpy_name();
             if name != operand.dtype {
                 let mut call = base.clone();
                 name.clone_into(&mut operands_mut(&mut call)[at].dtype);

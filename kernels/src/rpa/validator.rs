@@ -12,6 +12,7 @@ use countersign_dtype::DType;
 use countersign_reference::Metadata;
 
 use crate::family::Family;
+use crate::operand_type::OperandType;
 use crate::variant::Variant;
 
 /// What a check says.
@@ -151,18 +152,7 @@ impl Shaped {
 
 /// NumPy's name of an element type.
 pub const fn numpy_name(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "float32",
-        DType::Bf16 => "bfloat16",
-        DType::F16 => "float16",
-        DType::F8E4M3FN => "float8_e4m3fn",
-        DType::F8E5M2 => "float8_e5m2",
-        DType::I32 => "int32",
-        DType::I16 => "int16",
-        DType::I8 => "int8",
-        DType::I4 => "int4",
-        DType::I1 => "bool",
-    }
+    OperandType::Of(dtype).numpy_name()
 }
 
 /// All that a trace of the entry point sees: shapes, element types and options, however wrong.
@@ -372,7 +362,7 @@ fn check_values(call: &StaticCall, metadata: &Metadata) -> Result<(), Verdict> {
     let (max_seqs, pages_per_seq) = (call.page_indices.shape[0], call.page_indices.shape[1]);
     let count_type = CountType::of(&call.num_seqs.dtype);
     let count = count_type.read(i64::from(*num_seqs));
-    require(count <= count_type.read(max_seqs as i64), "num-seqs-within-table", || {
+    require(count <= count_type.compared_with(max_seqs as i64), "num-seqs-within-table", || {
         let count = count_type.repr(count, &call.num_seqs.dtype);
         format!("num_seqs[0]={count} must be less or equal to max_num_seqs={max_seqs}")
     })?;
@@ -394,6 +384,16 @@ fn check_values(call: &StaticCall, metadata: &Metadata) -> Result<(), Verdict> {
         let message =
             format!("TypeError: Indexer must have integer or boolean type, got indexer with type {dtype}");
         return Err(Verdict::Crashes { message });
+    }
+    if count_type == CountType::Bool {
+        // As an index it keeps or drops the whole of cu_q_lens under a new dimension.
+        let message = if count != 0 {
+            "ValueError: The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+        } else {
+            "ValueError: The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is \
+             not empty."
+        };
+        return Err(Verdict::Crashes { message: message.to_string() });
     }
     let total = index(cu_q_lens, count);
     require(i64::from(total) <= tokens as i64, "total-q-within-rows", || {
@@ -426,6 +426,8 @@ enum CountType {
     },
     /// A float: good enough to be compared, but not to index with.
     Float,
+    /// A truth value: compared as 0 or 1.
+    Bool,
 }
 
 impl CountType {
@@ -434,6 +436,7 @@ impl CountType {
         let (name, signed) = dtype.strip_prefix('u').map_or((dtype, true), |name| (name, false));
         match name.strip_prefix("int").and_then(|bits| bits.parse().ok()) {
             Some(bits) => CountType::Integer { bits, signed },
+            None if name == "bool" => CountType::Bool,
             None => CountType::Float,
         }
     }
@@ -444,11 +447,23 @@ impl CountType {
             CountType::Integer { bits, signed: true } if bits < 64 => value << (64 - bits) >> (64 - bits),
             CountType::Integer { bits, signed: false } if bits < 64 => value & ((1 << bits) - 1),
             CountType::Integer { .. } | CountType::Float => value,
+            CountType::Bool => i64::from(value != 0),
+        }
+    }
+
+    /// A Python int as it is compared with an element of the type.
+    fn compared_with(self, value: i64) -> i64 {
+        match self {
+            CountType::Integer { .. } | CountType::Float => self.read(value),
+            CountType::Bool => value,
         }
     }
 
     /// As `repr` writes it; the extension types of ml_dtypes print whole numbers without a point.
     fn repr(self, value: i64, dtype: &str) -> String {
+        if self == CountType::Bool {
+            return format!("Array({}, dtype=bool)", if value == 0 { "False" } else { "True" });
+        }
         let point = if matches!(dtype, "float16" | "float32" | "float64") { "." } else { "" };
         format!("Array({value}{point}, dtype={dtype})")
     }
