@@ -101,6 +101,7 @@ fn batch_report(trial: &Trial, case: &Case) -> BatchReport {
     };
     BatchReport {
         rows: variant.tokens,
+        rows_of: Some(variant.family.model().rows().array).filter(|array| *array != "q").map(str::to_owned),
         page_size: variant.page_size,
         pages: variant.pages,
         table_rows: meta.kv_lens.len(),

@@ -13,8 +13,11 @@ pub const MAX_COLUMNS: usize = 32;
 /// A batch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BatchReport {
-    /// Rows of q.
+    /// Rows that `cu_q_lens` deals out to sequences.
     pub rows: usize,
+    /// The array that they are of, where it isn't q.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_of: Option<String>,
     /// Tokens of a page.
     pub page_size: usize,
     /// Physical pages of the cache.
@@ -41,6 +44,13 @@ pub struct BatchReport {
     pub breaches: Vec<BreachReport>,
     /// What q and cache hold: a pattern with its seed, then single elements that were set.
     pub payload: Vec<String>,
+}
+
+impl BatchReport {
+    /// The array that [`BatchReport::rows`] are of.
+    pub fn rows_of(&self) -> &str {
+        self.rows_of.as_deref().unwrap_or("q")
+    }
 }
 
 /// A row of the page table with its sequence.

@@ -155,7 +155,8 @@ fn small_file(loaded: &Loaded, item: &Item, minimal: &Minimal, shows: &Target, p
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let (from, cause) = match &item.file.origin {
         Some(Origin { from, cause, .. }) => {
-            (format!("{}; minimised", from.trim_end_matches('.')), cause.clone())
+            let from = from.trim_end_matches('.').trim_end_matches("; minimised");
+            (format!("{from}; minimised"), cause.clone())
         }
         None => (format!("{name}, minimised"), "It shows what the larger case showed.".to_owned()),
     };

@@ -258,8 +258,8 @@ pub(crate) fn legend(open: bool) -> Markup {
         details.words open[open] {
             summary { "How to read the pictures" }
             ul.legend {
-                li { span.swatch.s0 { "0" } " a sequence: its rows of q, and its row of the page table, in one colour under one number" }
-                li { span.swatch.pad {} " rows of q past the last token: padding" }
+                li { span.swatch.s0 { "0" } " a sequence: its rows of q (or of the output), and its row of the page table, in one colour under one number" }
+                li { span.swatch.pad {} " rows past the last token: padding" }
                 li { span.cell.bad { "7" sup { "!" } } " the entry that breaks the rule" }
                 li { span.pg style="--f:60%" { "4" } " physical page 4 of the cache: the plain part holds the sequence's tokens, the hatched part lies past kv_len" }
                 li { span.pg.un { "9" } " an entry of the page table that kv_len does not use: anything may stand there" }

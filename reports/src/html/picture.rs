@@ -30,7 +30,7 @@ pub(super) fn batch(batch: &BatchReport, finding: &FindingReport) -> Markup {
                 table.sequences {
                     thead {
                         tr {
-                            th scope="col" { "seq" } th scope="col" { "rows of q" } th.number scope="col" { "q_len" }
+                            th scope="col" { "seq" } th scope="col" { "rows of " (batch.rows_of()) } th.number scope="col" { "q_len" }
                             th.number scope="col" { "kv_len" } th scope="col" { "pages, from page_indices" } th scope="col" {}
                         }
                     }

@@ -45,7 +45,7 @@ pub(super) fn strip(batch: &BatchReport, used: usize) -> Markup {
         div.scroll tabindex="0" {
             svg.strip viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label=(described(batch, used)) {
                 // q itself, with the padding that no sequence covers
-                (bar("q", &scale, 0, rows, TOP, lanes as f64 * LANE))
+                (bar(batch.rows_of(), &scale, 0, rows, TOP, lanes as f64 * LANE))
                 @if ordered && i64::from(total) < rows {
                     @let from = i64::from(total.max(0));
                     (bar("pad", &scale, from, rows, TOP, LANE))
@@ -184,5 +184,5 @@ fn described(batch: &BatchReport, used: usize) -> String {
     let wrong: Vec<String> =
         batch.wrong_rows.iter().map(|(first, end)| format!("{first} to {}", end - 1)).collect();
     let wrong = if wrong.is_empty() { String::new() } else { format!("; wrong rows {}", wrong.join(", ")) };
-    format!("{} rows of q: {}{wrong}", batch.rows, owned.join(", "))
+    format!("{} rows of {}: {}{wrong}", batch.rows, batch.rows_of(), owned.join(", "))
 }
