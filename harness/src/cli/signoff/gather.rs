@@ -237,6 +237,9 @@ impl Gathering<'_> {
         let totals = campaign::run_shard(&kernel.loaded, &plan, Shard::WHOLE, &|| true, &mut watcher);
         watcher.0.end();
         let mut validator = AskWorker::new(&kernel.environment, kernel.loaded.kernel());
+        if self.about.mutant.is_some() {
+            validator = validator.without_opinion();
+        }
         let report = kernel.loaded.report(&totals.coverage);
         parts::fuzzed(&kernel.loaded, &plan, &totals, report, &mut validator)
     }
