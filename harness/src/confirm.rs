@@ -16,6 +16,7 @@ use crate::case::Case;
 use crate::contract::Lowering;
 use crate::evidence::Evidence;
 use crate::interference::{Interference, interference};
+use crate::interpreter::is_disagreement;
 use crate::judge::{Finding, judge};
 use crate::minimise::{Draft, Tried};
 use crate::traced::{Followed, follow};
@@ -30,7 +31,7 @@ pub struct Answer {
     pub dynamic_verdict: Option<Verdict>,
 }
 
-/// Someone who can ask the real validators.
+/// Someone who can ask the real validators, and what else needs a process.
 pub trait Validator {
     /// Asks about a case.
     ///
@@ -44,6 +45,11 @@ pub trait Validator {
     /// As [`Validator::ask`]; always, for one that can't tell.
     fn lower(&mut self, _variant: &Variant, _case: &Case) -> Result<Lowering, String> {
         Err("nobody to ask whether it lowers".to_owned())
+    }
+
+    /// What a third machine says of a case on whose values ours and the reference disagree; `None` where there is none.
+    fn third(&mut self, _variant: &Variant, _case: &Case, _finding: &Finding) -> Option<String> {
+        None
     }
 }
 
@@ -122,8 +128,11 @@ pub fn confirm(
         error("panic", format!("without the sequences that break a rule: {}", panic_message(&*panic)));
         None
     });
+    let is_asked = trial.is_some() && is_disagreement(&finding);
+    let third = is_asked.then(|| validator.third(variant, &shown.case, &finding)).flatten();
     let evidence = trial.as_ref().map(|trial| Evidence {
         others: others.as_ref().map(ToString::to_string),
+        third,
         ..Evidence::of(trial, &shown.case, followed.as_ref())
     });
     let port = match &trial {

@@ -34,6 +34,8 @@ pub struct Evidence {
     pub case_file: String,
     /// What the sequences that break a rule do to the others, where somebody looked.
     pub others: Option<String>,
+    /// What JAX's interpreter says where the machine and the reference disagree.
+    pub third: Option<String>,
 }
 
 impl Evidence {
@@ -50,6 +52,7 @@ impl Evidence {
             batch: case.statics.is_none().then(|| batch_report(trial, case)),
             case_file: file.to_toml(),
             others: None,
+            third: None,
         }
     }
 }

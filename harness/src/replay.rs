@@ -195,12 +195,19 @@ impl<'k> Replay<'k> {
             let cause = entry.map(|entry| entry.cause.as_str());
             let origin = item.file.origin.as_ref().map(|origin| origin.cause.as_str());
             let cause = if status == FindingStatus::New { None } else { cause.or(origin) };
+            let third = match status {
+                FindingStatus::Known => None,
+                _ if is_disagreement(finding) => {
+                    validator.third(&item.variant, &item.file.case, finding)
+                }
+                _ => None,
+            };
             let report = FindingReport {
                 status,
                 cause: cause.map(str::to_owned),
                 link: entry.and_then(|entry| entry.link.clone()),
                 case: index,
-                ..described(finding, &item.variant, &words, Some(evidence.clone()))
+                ..described(finding, &item.variant, &words, Some(Evidence { third, ..evidence.clone() }))
             };
             self.file(report);
         }

@@ -1,4 +1,4 @@
-//! A persistent Python process that asks the real validators, the real tracer, and JAX's TPU interpreter.
+//! A persistent Python process that asks the real validators, the real tracer, JAX's TPU interpreter, and a real TPU.
 //!
 //! Invariant: every question ends in an answer or a [`WorkerError`] within its time; a process that died or hung is
 //! replaced before the next question, a few times, and then no more. Nothing here judges an answer.
@@ -98,6 +98,15 @@ pub enum Traced {
     Refused(Refusal),
 }
 
+/// What JAX sees.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Devices {
+    /// Its default platform: `cpu`, `tpu`, …
+    pub platform: String,
+    /// The kind of each TPU.
+    pub tpus: Vec<String>,
+}
+
 /// How the interpreter runs a kernel; undefined memory is always NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InterpretOptions {
@@ -169,6 +178,16 @@ impl Worker {
         Worker::with_command(Box::new(command), timeouts)
     }
 
+    /// Starts a process whose JAX may look for a TPU.
+    ///
+    /// # Errors
+    /// As [`Worker::start`].
+    pub fn start_on_devices(environment: &Environment) -> Result<Worker, WorkerError> {
+        let environment = environment.clone();
+        let command = move || environment.command(&["worker", "--any-platform"]);
+        Worker::with_command(Box::new(command), Timeouts::default())
+    }
+
     fn with_command(
         command: Box<dyn Fn() -> Command + Send>,
         timeouts: Timeouts,
@@ -221,6 +240,23 @@ impl Worker {
     /// Where there is no answer; of a worker that wasn't started with a compiler there is none.
     pub fn compile(&mut self, call: &Call) -> Result<Compilation, WorkerError> {
         self.ask(json!({"kind": "compile", "call": call}), self.timeouts.compile)
+    }
+
+    /// What JAX sees on this machine.
+    ///
+    /// # Errors
+    /// Where there is no answer.
+    pub fn devices(&mut self) -> Result<Devices, WorkerError> {
+        self.ask(json!({"kind": "devices"}), self.timeouts.ask)
+    }
+
+    /// Runs the real kernel on the first TPU, on `values`, one array per operand.
+    ///
+    /// # Errors
+    /// Where there is no answer, as without a TPU.
+    pub fn execute(&mut self, call: &Call, values: &[(&str, &Array)]) -> Result<Interpreted, WorkerError> {
+        let values: Value = values.iter().map(|(name, array)| ((*name).to_owned(), encode(array))).collect();
+        self.run(json!({"kind": "execute", "call": call, "values": values}))
     }
 
     /// Runs the real kernel in JAX's interpreter on `values`, one array per operand, typed as the call says.

@@ -173,6 +173,9 @@ fn finding(finding: &FindingReport, out: &mut String) -> std::fmt::Result {
     if let Some(others) = &finding.others {
         writeln!(out, "- {others}")?;
     }
+    if let Some(third) = &finding.third {
+        writeln!(out, "- third opinion: {third}")?;
+    }
     if let Some(suspects) = &finding.suspects {
         writeln!(out, "- {suspects}")?;
     }

@@ -311,6 +311,9 @@ pub struct FindingReport {
     /// there are no others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<String>,
+    /// What JAX's interpreter says where our machine and the reference disagree, in a sentence; absent where it wasn't asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub third: Option<String>,
     /// Which lines of the kernel this case covers and passing ones don't, in a sentence; only where the finding is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspects: Option<String>,

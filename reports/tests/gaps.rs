@@ -42,6 +42,7 @@ fn finding(signature: &str) -> FindingReport {
         case_file: Some("[case]\nversion = 1\n".to_owned()),
         minimised: None,
         others: None,
+        third: None,
         repro: None,
         suspects: None,
     }

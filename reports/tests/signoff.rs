@@ -63,6 +63,7 @@ fn signoff() -> Signoff {
             expires: "2030-01-31".into(),
             regressions: vec!["regressions/k/a.toml".into()],
             cases: 2,
+            calls: vec!["v on v4".into()],
         }],
         not_seen: NOT_SEEN.map(str::to_owned).to_vec(),
         regressions: Replayed { report: sample(), explained: vec![explained.clone()] },
@@ -103,10 +104,34 @@ fn signoff() -> Signoff {
                 mutant("not run", Some("no such place")),
             ],
         }),
+        compiled: Some(compiled()),
         timing: SignoffTiming {
             date: "2026-01-01".into(),
             seconds: BTreeMap::from([("campaign".into(), 1.5)]),
+            trends: vec![Trend { title: "unexplained findings".into(), points: vec![(1, 2.0), (2, 0.0)] }],
         },
+    }
+}
+
+fn compiled() -> CompileReport {
+    let cell = |label: &str, verdict| CompiledCell {
+        label: label.into(),
+        verdict,
+        code_bytes: (verdict == CompileVerdict::Compiles).then_some(2048),
+        overflow: None,
+        message: (verdict != CompileVerdict::Compiles).then(|| "Unsupported <matmul>".into()),
+        cause: None,
+    };
+    let cells = vec![cell("v4", CompileVerdict::RefusedByCompiler), cell("v5e", CompileVerdict::Compiles)];
+    CompileReport {
+        version: COMPILED_VERSION,
+        tool: "countersign 0.1.0".into(),
+        kernel: "jax-rpa".into(),
+        packages: BTreeMap::from([("jax".into(), "0.10.2".into())]),
+        compiler: "libtpu 1".into(),
+        generations: vec!["v4".into(), "v5e".into()],
+        variants: vec![CompiledRow { name: "v".into(), cells }],
+        borders: Vec::new(),
     }
 }
 
@@ -155,7 +180,8 @@ fn markdown_says_what_matters() {
         "lowered with jax 0.10.2",
         "| **compile**: What is claimed <of it>. | not measured | 0 new | 1 new |",
         "## Mutation score 0.500\n\n1 killed, 1 survived, 1 not run, 1 equivalent (0.250 with these against us)",
-        "| `gap:accepts-invalid\\|k\\|rule\\|hang\\|*` where `num_seqs > 1` | 2030-01-31 | regressions/k/a.toml | because |",
+        "| `gap:accepts-invalid\\|k\\|rule\\|hang\\|*` where `num_seqs > 1` | 2030-01-31 | v on v4 | because |",
+        "## Bytes of code by libtpu 1\n\n| variant | v4 | v5e |\n| --- | --- | --- |\n| v | refused by the compiler | 2048 |",
         "| source | `ab` |",
         NOT_SEEN[0],
     ] {
@@ -176,6 +202,9 @@ fn the_page_is_whole_and_escapes_what_it_quotes() {
         "mutation score",
         "2030-01-31",
         "Left over",
+        "2.0 KiB",
+        "Unsupported &lt;matmul&gt;",
+        "night 1: 2, night 2: 0",
     ] {
         assert!(page.contains(part), "{part}");
     }

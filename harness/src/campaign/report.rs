@@ -142,10 +142,10 @@ pub fn described(
     evidence: Option<Evidence>,
 ) -> FindingReport {
     let signature = &finding.signature;
-    let (kernel, fault, batch, case_file, others) = match evidence {
-        None => (None, None, None, None, None),
-        Some(Evidence { kernel, fault, batch, case_file, others }) => {
-            (Some(kernel), fault, batch, Some(case_file), others)
+    let (kernel, fault, batch, case_file, others, third) = match evidence {
+        None => (None, None, None, None, None, None),
+        Some(Evidence { kernel, fault, batch, case_file, others, third }) => {
+            (Some(kernel), fault, batch, Some(case_file), others, third)
         }
     };
     FindingReport {
@@ -170,6 +170,7 @@ pub fn described(
         case_file,
         minimised: None,
         others,
+        third,
         suspects: None,
         repro: None,
     }

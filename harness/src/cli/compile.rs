@@ -2,7 +2,7 @@
 //!
 //! Invariant: never installs the compiler; 1 for a refusal that nobody explained, 3 where the compiler gave no answer.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use super::table::{self, row};
 use super::variant::VariantArgument;
 use super::{PythonArgument, session};
 use crate::campaign;
-use crate::compile::{Border, KnownRefusals, borders, cell};
+use crate::compile::{Border, KnownRefusals, borders, cell, matrix};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +30,9 @@ Examples:
   countersign compile                        every small variant for v4, v5e, v5p, v6e and v7x
   countersign compile --generation v5e --variant q_heads=64,kv_heads=8,page_size=128
   countersign compile --sweep --html borders.html   where the options stop compiling, drawn";
+
+/// Time for one call, unless another is asked for.
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(180);
 
 /// Arguments of `compile`.
 #[derive(Debug, clap::Args)]
@@ -41,9 +44,9 @@ pub(super) struct Arguments {
     /// Change one option at a time over its range, from the first variant, and show where it stops compiling.
     #[arg(long)]
     sweep: bool,
-    /// Time for one call.
-    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = parse_time)]
-    time_limit: Duration,
+    /// Time for one call [default: 3m].
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    time_limit: Option<Duration>,
     /// Processes [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -87,19 +90,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             format!("compile {} itself", countersign_kernels::catalogue::kernel_name(&kernel.id)),
         ));
     }
-    let asked = Asked { kernel, environment: &environment, compiler: &compiler, arguments };
-    let mut report = CompileReport {
-        version: COMPILED_VERSION,
-        tool: campaign::tool(),
-        kernel: kernel.id.clone(),
-        packages: environment.versions().packages.clone(),
-        compiler: Environment::libtpu_version(),
-        generations: Vec::new(),
-        variants: Vec::new(),
-        borders: Vec::new(),
+    let jobs = arguments.jobs.map_or_else(cores, usize::from);
+    let effort = Effort { jobs, time_limit: arguments.time_limit.unwrap_or(TIME_LIMIT) };
+    let asked = Asked { kernel, environment: &environment, compiler: &compiler, effort };
+    let among = |default: &[Generation]| match arguments.generation.as_slice() {
+        [] => default.to_vec(),
+        named => named.to_vec(),
     };
+    let mut report = asked.report();
     if arguments.sweep {
-        let generations = asked.generations(&[Generation::V5e]);
+        let generations = among(&[Generation::V5e]);
         let Some(base) = variants.first() else { return Ok(0) };
         for &generation in &generations {
             for Border { name, steps } in borders(kernel, base).map_err(unswept)? {
@@ -117,24 +117,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             }
         }
     } else {
-        let generations = asked.generations(&Generation::ALL);
+        let generations = among(&Generation::ALL);
         report.generations = generations.iter().map(|generation| generation.name().to_owned()).collect();
-        let all: Vec<Variant> = variants
-            .iter()
-            .flat_map(|variant| {
-                generations.iter().map(|&generation| Variant { generation, ..variant.clone() })
-            })
-            .collect();
-        let answers = asked.compile(all.iter())?;
-        let cells: Vec<_> = all
-            .iter()
-            .zip(&answers)
-            .map(|(variant, answer)| cell(kernel, variant, variant.generation.name(), answer, &known))
-            .collect();
-        let rows = variants.iter().zip(cells.chunks(generations.len()));
-        report.variants = rows
-            .map(|(variant, cells)| CompiledRow { name: variant.name.clone(), cells: cells.to_vec() })
-            .collect();
+        let compile = |all: &[Variant]| asked.compile(all.iter());
+        report.variants = matrix(kernel, &variants, &generations, &known, compile)?;
     }
     if let Some(path) = &arguments.html {
         campaign::write_whole(path, compiled_to_html(&report).as_bytes())
@@ -150,36 +136,45 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 }
 
 /// What is compiled with what.
-struct Asked<'a> {
-    kernel: &'a KernelEntry,
-    environment: &'a Environment,
-    compiler: &'a std::path::Path,
-    arguments: &'a Arguments,
+pub(super) struct Asked<'a> {
+    pub(super) kernel: &'a KernelEntry,
+    pub(super) environment: &'a Environment,
+    pub(super) compiler: &'a Path,
+    pub(super) effort: Effort,
 }
 
 impl Asked<'_> {
-    fn generations(&self, default: &[Generation]) -> Vec<Generation> {
-        match self.arguments.generation.as_slice() {
-            [] => default.to_vec(),
-            asked => asked.to_vec(),
+    /// A report without answers.
+    pub(super) fn report(&self) -> CompileReport {
+        CompileReport {
+            version: COMPILED_VERSION,
+            tool: campaign::tool(),
+            kernel: self.kernel.id.clone(),
+            packages: self.environment.versions().packages.clone(),
+            compiler: Environment::libtpu_version(),
+            generations: Vec::new(),
+            variants: Vec::new(),
+            borders: Vec::new(),
         }
     }
 
-    fn compile<'v>(&self, variants: impl Iterator<Item = &'v Variant>) -> Result<Vec<Compilation>, Failure> {
+    /// The answers, in order.
+    pub(super) fn compile<'v>(
+        &self,
+        variants: impl Iterator<Item = &'v Variant>,
+    ) -> Result<Vec<Compilation>, Failure> {
         let entry_point = self.kernel.python.call();
         let named = |variant: &Variant| NamedCall {
             name: format!("{} on {}", variant.name, variant.generation.name()),
             call: Call::of(&entry_point, variant),
         };
         let calls: Vec<NamedCall> = variants.map(named).collect();
-        let jobs = self.arguments.jobs.map_or_else(cores, usize::from);
-        let effort = Effort { jobs, time_limit: self.arguments.time_limit };
         let progress = Mutex::new(CaseProgress::new(calls.len()));
         let done = |call: &NamedCall| {
             progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner).done(&call.name);
         };
         let setup = SetupProgress::new();
-        Ok(compile_calls(self.environment, self.compiler, &calls, effort, &setup, &done)?)
+        Ok(compile_calls(self.environment, self.compiler, &calls, self.effort, &setup, &done)?)
     }
 }
 

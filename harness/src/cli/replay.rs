@@ -14,7 +14,7 @@ use countersign_kernels::DeviceProfile;
 use countersign_kernels::catalogue::KernelEntry;
 use countersign_kernels::engine::Policy;
 use countersign_kernels::env::Environment;
-use countersign_kernels::worker::Worker;
+use countersign_kernels::worker::{Devices, Worker, WorkerError};
 use countersign_reports::{FindingReport, FindingStatus, Report, Timing, to_json};
 
 use super::console::{CaseProgress, Failure, print, today};
@@ -24,7 +24,7 @@ use super::report::{Format, render};
 use super::session::{self, AskWorker};
 use super::{OrdersArgument, ProfileArgument, PythonArgument};
 use crate::campaign::{self, Subject};
-use crate::interpreter::InterpreterEngine;
+use crate::interpreter::{JaxEngine, On};
 use crate::loaded::Loaded;
 use crate::replay::{Item, Look, Replay};
 use crate::trial::run_trial;
@@ -37,7 +37,8 @@ Examples:
   countersign replay my-batch.toml --json
   countersign replay my-batch.toml --orders
   countersign replay corpus --kernel jax-rpa --junit out.xml --sarif out.sarif --summary summary.md
-  countersign replay my-batch.toml --engine interpreter";
+  countersign replay my-batch.toml --engine jax-interpret
+  countersign replay my-batch.toml --engine tpu --python ~/jax/.venv   where that jax sees a TPU";
 
 /// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
@@ -55,7 +56,8 @@ pub(super) struct Arguments {
     /// Known findings of your own, besides the built-in ones; may be repeated.
     #[arg(long, value_name = "FILE")]
     known: Vec<PathBuf>,
-    /// What runs the kernel: our own machine, which sees every access, or JAX's interpreter, for a second opinion on values.
+    /// What runs the kernel: our own machine, which sees every access, or JAX, for another opinion on values. (A new disagreement
+    /// of our machine with the reference is always put to JAX's interpreter.)
     #[arg(long, value_enum, default_value = "vm")]
     engine: EngineName,
     /// Also write report.html, report.json and report.md to this folder.
@@ -87,8 +89,24 @@ pub(super) struct Arguments {
 /// `--engine`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum EngineName {
+    /// Our own machine.
     Vm,
-    Interpreter,
+    /// JAX's own TPU interpreter.
+    #[value(alias = "interpreter")]
+    JaxInterpret,
+    /// The first TPU that JAX sees; `--python` names the environment whose jax does.
+    Tpu,
+}
+
+impl EngineName {
+    /// Where JAX runs it, if JAX does.
+    const fn on(self) -> Option<On> {
+        match self {
+            EngineName::Vm => None,
+            EngineName::JaxInterpret => Some(On::Interpreter),
+            EngineName::Tpu => Some(On::Tpu),
+        }
+    }
 }
 
 /// The case that took longest: seconds and name.
@@ -107,7 +125,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         }
     }
     let profile = arguments.profile.profile;
-    if matches!(arguments.engine, EngineName::Interpreter) && profile != DeviceProfile::exact() {
+    // The bound of a profile is a TPU's own; the interpreter computes as a CPU does.
+    if matches!(arguments.engine, EngineName::JaxInterpret) && profile != DeviceProfile::exact() {
         let message = format!("JAX's interpreter computes as it does, not as {}", profile.name);
         return Err(Failure::new(message, "leave out --profile, or run on the VM"));
     }
@@ -119,9 +138,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         );
     }
     let interrupted = watch_interrupts()?;
-    let jobs = match arguments.engine {
-        EngineName::Vm => arguments.jobs.map_or_else(cores, usize::from),
-        EngineName::Interpreter => 1,
+    let jobs = match arguments.engine.on() {
+        None => arguments.jobs.map_or_else(cores, usize::from),
+        Some(_) => 1,
     };
     let started = Instant::now();
     let policy = Policy { orders: arguments.orders.orders, ..Policy::of(profile) };
@@ -130,14 +149,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let mut slowest: Slowest = None;
     for (kernel, mine) in items::by_kernel(&catalogue, &items) {
         let environment = session::environment(arguments.python.python.clone(), kernel)?;
-        match arguments.engine {
-            EngineName::Vm => {
+        match arguments.engine.on() {
+            None => {
                 let loaded = items::load(&environment, kernel, &mine)?;
                 let coverage =
                     replay_kernel(&mut replay, &loaded, &mine, &environment, jobs, interrupted, &mut slowest);
                 kernels.push(loaded.report(&coverage));
             }
-            EngineName::Interpreter => interpret(&mut replay, kernel, &mine, &environment, interrupted)?,
+            Some(on) => ask_jax(&mut replay, on, kernel, &mine, &environment, interrupted)?,
         }
     }
     let seconds = started.elapsed().as_secs_f64();
@@ -224,36 +243,52 @@ fn unite(sums: &mut Vec<u64>, more: &[u64]) {
     sums.iter_mut().zip(more).for_each(|(sum, bits)| *sum |= bits);
 }
 
-/// Replays the cases of one kernel in JAX's interpreter.
-fn interpret(
+/// Replays the cases of one kernel in JAX.
+fn ask_jax(
     replay: &mut Replay<'_>,
+    on: On,
     kernel: &KernelEntry,
     items: &[&Item],
     environment: &Environment,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mut validator = AskWorker::new(environment, kernel);
-    let mut worker = Worker::start(environment).map_err(|error| {
-        Failure::new(error.to_string(), "`countersign setup --check` looks at the environment")
-    })?;
+    let mut validator = AskWorker::new(environment, kernel).without_opinion();
+    let mut worker = started(on, environment)?;
     let mut progress = CaseProgress::new(items.len());
+    let policy = replay.policy();
     for item in items {
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
         let call = item.file.case.python_call(kernel, &item.variant);
-        let mut engine = InterpreterEngine::new(&mut worker, call);
-        let trial = run_trial(
-            Some(&mut engine),
-            kernel,
-            &item.variant,
-            &item.file.case,
-            &Policy::of(DeviceProfile::exact()),
-        );
+        let mut engine = JaxEngine::new(&mut worker, call, on);
+        let trial = run_trial(Some(&mut engine), kernel, &item.variant, &item.file.case, &policy);
         replay.add(item, trial, Look::default(), &mut validator);
         progress.done(&item.name);
     }
     Ok(())
+}
+
+/// A worker that can run a kernel there.
+fn started(on: On, environment: &Environment) -> Result<Worker, Failure> {
+    let unstarted = |error: WorkerError| {
+        Failure::new(error.to_string(), "`countersign setup --check` looks at the environment")
+    };
+    if on == On::Interpreter {
+        return Worker::start(environment).map_err(unstarted);
+    }
+    let mut worker = Worker::start_on_devices(environment).map_err(unstarted)?;
+    let Devices { platform, tpus } = worker.devices().map_err(unstarted)?;
+    match tpus.first() {
+        Some(kind) => {
+            eprintln!("on a {kind}");
+            Ok(worker)
+        }
+        None => Err(Failure::new(
+            format!("JAX sees no TPU on this machine, only the platform `{platform}`"),
+            "run it where there is one, with --python naming an environment whose jax sees it; --engine jax-interpret needs none",
+        )),
+    }
 }
 
 /// The largest errors of right rows, in parts of their bound.
@@ -324,6 +359,9 @@ fn news(finding: &FindingReport) -> String {
     let meaning = finding.fault.iter().flat_map(|fault| &fault.meaning);
     for sentence in meaning.chain(&finding.others) {
         text += &format!("  {sentence}\n");
+    }
+    if let Some(third) = &finding.third {
+        text += &format!("  third opinion: {third}\n");
     }
     text
 }

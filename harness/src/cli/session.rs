@@ -1,5 +1,5 @@
 //! From a kernel's id and a list of variants to something that runs: environment, export, load. And the worker that asks
-//! the real validators.
+//! the real validators and JAX's interpreter.
 //!
 //! Invariant: the environment is prepared here when it is first needed, whatever the command.
 
@@ -18,6 +18,8 @@ use crate::campaign::Subject as _;
 use crate::case::Case;
 use crate::confirm::{Answer, Validator};
 use crate::contract::{Lowering, verdict};
+use crate::interpreter::third_opinion;
+use crate::judge::Finding;
 use crate::loaded::Loaded;
 
 /// The catalogue's kernel of that id.
@@ -98,11 +100,18 @@ pub(super) struct AskWorker<'a> {
     environment: &'a Environment,
     kernel: &'a KernelEntry,
     worker: Option<Result<Worker, String>>,
+    /// Whether what runs here is what JAX would run.
+    interprets: bool,
 }
 
 impl<'a> AskWorker<'a> {
     pub(super) fn new(environment: &'a Environment, kernel: &'a KernelEntry) -> AskWorker<'a> {
-        AskWorker { environment, kernel, worker: None }
+        AskWorker { environment, kernel, worker: None, interprets: true }
+    }
+
+    /// One for a kernel that JAX has not got: with a fault put into its IR, or run by JAX itself. It has no third opinion.
+    pub(super) fn without_opinion(self) -> AskWorker<'a> {
+        AskWorker { interprets: false, ..self }
     }
 }
 
@@ -119,6 +128,15 @@ impl Validator for AskWorker<'_> {
     fn lower(&mut self, variant: &Variant, case: &Case) -> Result<Lowering, String> {
         let call = case.python_call(self.kernel, variant);
         self.worker()?.trace(&call).map(Lowering::of).map_err(|error| error.to_string())
+    }
+
+    fn third(&mut self, variant: &Variant, case: &Case, finding: &Finding) -> Option<String> {
+        if !self.interprets {
+            return None;
+        }
+        let kernel = self.kernel;
+        let said = self.worker().map(|worker| third_opinion(worker, kernel, variant, case, finding));
+        Some(said.unwrap_or_else(|why| format!("JAX's interpreter couldn't be asked: {why}")))
     }
 
     fn ask(&mut self, variant: &Variant, case: &Case) -> Result<Answer, String> {

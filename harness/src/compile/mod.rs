@@ -6,10 +6,10 @@
 
 mod borders;
 
-use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{KernelEntry, kernel_name};
 use countersign_kernels::compile::{Compilation, Overflow, Stage};
-use countersign_reports::{CompileVerdict, CompiledCell, MemoryOverflow};
+use countersign_kernels::{Generation, Variant};
+use countersign_reports::{CompileVerdict, CompiledCell, CompiledRow, MemoryOverflow};
 use serde::Deserialize;
 
 pub use borders::{Border, borders};
@@ -21,14 +21,32 @@ pub struct KnownRefusals {
     refusal: Vec<KnownRefusal>,
 }
 
+/// A refusal that is explained.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct KnownRefusal {
+pub struct KnownRefusal {
     kernel: String,
     generations: Vec<String>,
     kv_dtypes: Vec<String>,
     message: String,
     cause: String,
+}
+
+impl KnownRefusal {
+    /// Why it is refused.
+    pub fn cause(&self) -> &str {
+        self.cause.trim()
+    }
+
+    /// What the compiler says.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Which calls it explains, in words.
+    pub fn condition(&self) -> String {
+        format!("generation {}, kv_dtype {}", self.generations.join(" or "), self.kv_dtypes.join(" or "))
+    }
 }
 
 impl KnownRefusals {
@@ -48,8 +66,44 @@ impl KnownRefusals {
                 && known.kv_dtypes.iter().any(|name| name == variant.kv_dtype.name())
                 && message.contains(&known.message)
         };
-        self.refusal.iter().find(explains).map(|known| known.cause.trim())
+        self.refusal.iter().find(explains).map(KnownRefusal::cause)
     }
+
+    /// The entry that explains `cell`. The cell says which by its cause, and there must be one with these words.
+    pub fn of(&self, cell: &CompiledCell) -> Option<&KnownRefusal> {
+        let cause = cell.cause.as_deref()?;
+        let said = cell.message.as_deref().unwrap_or_default();
+        let explains = |known: &&KnownRefusal| known.cause() == cause && said.contains(&known.message);
+        self.refusal.iter().find(explains).filter(|_| cell.verdict.is_accepted_and_refused())
+    }
+}
+
+/// Every variant compiled for each generation: a row a variant. `compile` answers in the order of what it is asked.
+///
+/// # Errors
+/// Those of `compile`.
+pub fn matrix<E>(
+    kernel: &KernelEntry,
+    variants: &[Variant],
+    generations: &[Generation],
+    known: &KnownRefusals,
+    compile: impl FnOnce(&[Variant]) -> Result<Vec<Compilation>, E>,
+) -> Result<Vec<CompiledRow>, E> {
+    let on = |variant: &Variant| {
+        let variant = variant.clone();
+        generations.iter().map(move |&generation| Variant { generation, ..variant.clone() })
+    };
+    let all: Vec<Variant> = variants.iter().flat_map(on).collect();
+    let answers = compile(&all)?;
+    let cells: Vec<CompiledCell> = all
+        .iter()
+        .zip(&answers)
+        .map(|(variant, answer)| cell(kernel, variant, variant.generation.name(), answer, known))
+        .collect();
+    let rows = variants.iter().zip(cells.chunks(generations.len().max(1)));
+    Ok(rows
+        .map(|(variant, cells)| CompiledRow { name: variant.name.clone(), cells: cells.to_vec() })
+        .collect())
 }
 
 /// The cell of what came of `variant`.
@@ -97,7 +151,6 @@ pub fn cell(
 
 #[cfg(test)]
 mod tests {
-    use countersign_kernels::Generation;
     use countersign_kernels::catalogue::Catalogue;
     use countersign_kernels::export::Refusal;
 

@@ -26,6 +26,9 @@ CREATE TABLE IF NOT EXISTS finding (
     signature TEXT PRIMARY KEY, first_run INTEGER NOT NULL, last_run INTEGER NOT NULL);
 ";
 
+/// The title of the figure that is of no kernel alone.
+pub const UNEXPLAINED: &str = "unexplained findings";
+
 /// The database.
 #[derive(Debug)]
 pub struct History {
@@ -184,7 +187,7 @@ impl History {
             "(SELECT number FROM run WHERE exit_code IS NOT NULL ORDER BY number DESC LIMIT {nights})"
         );
         let queries = [
-            format!("SELECT 'unexplained findings', number, unexplained FROM run WHERE number IN {latest}"),
+            format!("SELECT '{UNEXPLAINED}', number, unexplained FROM run WHERE number IN {latest}"),
             format!(
                 "SELECT kernel || ' ' || target || ', cases a second', run, cases_per_second FROM target WHERE run IN {latest}"
             ),
@@ -252,7 +255,7 @@ mod tests {
         assert_eq!(earlier("1"), Earlier { nights: 1, largest: 0.25 });
         assert_eq!(earlier("2"), Earlier { nights: 0, largest: 0.0 });
         let trends = history.trends(30).unwrap();
-        assert_eq!(trends[0], ("unexplained findings".to_owned(), vec![(1, 1.0), (3, 2.0)]));
+        assert_eq!(trends[0], (UNEXPLAINED.to_owned(), vec![(1, 1.0), (3, 2.0)]));
         assert_eq!(trends.last().unwrap().1, [(1, 0.25), (3, 0.5)]);
     }
 }

@@ -8,7 +8,7 @@ mod pack;
 mod sift;
 mod store;
 
-pub use history::{Earlier, History, RunRecord, TargetRecord};
+pub use history::{Earlier, History, RunRecord, TargetRecord, UNEXPLAINED};
 pub use message::{Message, Progress, Target};
 pub use pack::{PackError, Packed, Unpacked, pack, unpack};
 pub use sift::{Sifted, sift};

@@ -5,13 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use countersign_kernels::Generation;
 use countersign_reports::{
-    Claim, ControlsReport, Fuzzed, LineCoverage, MutationReport, RelationsReport, Replayed, Standing,
-    Verdict, Waiver,
+    Claim, CompileReport, CompileVerdict, CompiledCell, ControlsReport, Fuzzed, LineCoverage, MutationReport,
+    RelationsReport, Replayed, Standing, Verdict, Waiver,
 };
 
 use super::parts::{is_news, pairwise, shown};
 use super::policy::{Policy, Uncovered};
+use crate::compile::KnownRefusals;
 use crate::known::{Known, KnownFile, Status};
 
 /// How many of many are listed.
@@ -30,6 +32,8 @@ pub struct Evidence<'a> {
     pub relations: Option<&'a RelationsReport>,
     /// The mutation score, where nothing else was refused.
     pub mutation: Option<&'a MutationReport>,
+    /// What the TPU compiler makes of the variants, where it was asked.
+    pub compiled: Option<&'a CompileReport>,
 }
 
 /// What the evidence is judged by.
@@ -39,6 +43,8 @@ pub struct Measure<'a> {
     pub policy: &'a Policy,
     /// Explains findings.
     pub known: &'a KnownFile,
+    /// Explains what the TPU compiler refuses.
+    pub refusals: &'a KnownRefusals,
     /// The kernel's id.
     pub kernel: &'a str,
     /// The day, `YYYY-MM-DD`: waivers expire.
@@ -72,7 +78,7 @@ pub fn judge(measure: &Measure<'_>, evidence: &Evidence<'_>) -> Judgement {
         relations(measure, evidence.relations),
         complete(evidence),
         mutation(measure, evidence.mutation),
-        compile(),
+        compile(measure, evidence),
     ];
     let of = |standing| claims.iter().filter(move |claim| claim.standing == standing);
     let mut refused: Vec<String> = of(Standing::Failed).map(|claim| claim.id.clone()).collect();
@@ -194,9 +200,31 @@ fn waivers(measure: &Measure<'_>, evidence: &Evidence<'_>) -> (Vec<Waiver>, Vec<
             expires: known.expires.clone().unwrap_or_else(|| measure.policy.expires()),
             regressions,
             cases,
+            calls: Vec::new(),
         });
     }
+    waivers.extend(evidence.compiled.into_iter().flat_map(|compiled| refused(measure, compiled)));
     (waivers, stale)
+}
+
+/// A waiver for each explanation of calls that the TPU compiler refuses.
+fn refused(measure: &Measure<'_>, compiled: &CompileReport) -> Vec<Waiver> {
+    let mut waivers: BTreeMap<&str, Waiver> = BTreeMap::new();
+    for (variant, cell) in compiled.cells() {
+        let Some(known) = measure.refusals.of(cell) else { continue };
+        let waiver = waivers.entry(known.cause()).or_insert_with(|| Waiver {
+            signature: format!("refused by the TPU compiler: {}", known.message()),
+            when: known.condition(),
+            reason: known.cause().to_owned(),
+            link: None,
+            expires: measure.policy.expires(),
+            regressions: Vec::new(),
+            cases: 0,
+            calls: Vec::new(),
+        });
+        waiver.calls.push(format!("{variant} on {}", cell.label));
+    }
+    waivers.into_values().collect()
 }
 
 fn waived(measure: &Measure<'_>, waivers: &[Waiver], stale: &[String]) -> Claim {
@@ -412,14 +440,51 @@ fn mutation(measure: &Measure<'_>, mutation: Option<&MutationReport>) -> Claim {
     claim
 }
 
-/// What the TPU compiler says of every variant. Nobody is asked here yet, so this is never a claim that holds.
-fn compile() -> Claim {
-    not_measured(
-        "compile",
-        "Every variant compiles for each TPU generation.",
-        "no refusal".to_owned(),
-        "the TPU compiler wasn't asked",
-    )
+/// What the TPU compiler says of every variant.
+fn compile(measure: &Measure<'_>, evidence: &Evidence<'_>) -> Claim {
+    let generations = Generation::ALL.map(Generation::name);
+    let sentence = "Every variant that the kernel's check accepts compiles for each TPU generation.";
+    let required = format!("no unexplained refusal on {}", generations.join(", "));
+    let Some(compiled) = evidence.compiled else {
+        let why = "the TPU compiler wasn't asked: it isn't installed (`countersign setup --with-libtpu`), or it can't be given what \
+                   is signed here (a planted fault, another release than its own)";
+        return not_measured("compile", sentence, required, why);
+    };
+    let count = |is_one: &dyn Fn(CompileVerdict) -> bool| {
+        compiled.cells().filter(|(_, cell)| is_one(cell.verdict)).count()
+    };
+    let told = |(name, cell): (&str, &CompiledCell)| format!("{name} on {}: {}", cell.label, cell.words());
+    let news: Vec<String> = compiled
+        .cells()
+        .filter(|(_, cell)| cell.verdict.is_accepted_and_refused() && measure.refusals.of(cell).is_none())
+        .map(told)
+        .collect();
+    let is_asked = |name: &str, generation: &str| {
+        compiled.cells().any(|(variant, cell)| variant == name && cell.label == generation)
+    };
+    let variants = evidence.campaign.report.kernels.iter().flat_map(|kernel| &kernel.variants);
+    let calls =
+        variants.flat_map(|variant| generations.map(|generation| (variant.name.as_str(), generation)));
+    let unasked = calls.filter(|(name, generation)| !is_asked(name, generation));
+    let mut open: Vec<String> =
+        unasked.map(|(name, generation)| format!("{name} on {generation}: wasn't asked")).collect();
+    open.extend(compiled.cells().filter(|(_, cell)| cell.verdict.is_unanswered()).map(told));
+    let measured = format!(
+        "{} of {} calls compile; {} are accepted by the check and refused by {} ({} of them unexplained), {} are refused earlier",
+        count(&|verdict| verdict == CompileVerdict::Compiles),
+        compiled.cells().count(),
+        count(&CompileVerdict::is_accepted_and_refused),
+        compiled.compiler,
+        news.len(),
+        count(&|verdict| matches!(verdict, CompileVerdict::RefusedByCheck | CompileVerdict::DoesNotLower)),
+    );
+    let is_open = !open.is_empty();
+    let mut claim = claim("compile", sentence, required, measured, listed(news));
+    if is_open && claim.standing == Standing::Met {
+        claim.standing = Standing::NotMeasured;
+    }
+    claim.details.extend(listed(open));
+    claim
 }
 
 fn not_measured(id: &str, sentence: &str, required: String, why: &str) -> Claim {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! policy ─┐
-//! corpus, generator, controls, relations, mutants ─► parts (evidence) ─► claims ─► verdict
+//! corpus, generator, controls, relations, mutants, compiler ─► parts (evidence) ─► claims ─► verdict
 //!                                                     └──────────── document ──► verify
 //! ```
 //!
@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use countersign_kernels::env::Versions;
 use countersign_mosaic::mutation::{Mutation, Operator};
 use countersign_reports::{
-    ControlsReport, Fuzzed, MutationReport, NOT_SEEN, RelationsReport, Replayed, SIGNOFF_VERSION, Signoff,
-    SignoffTiming,
+    CompileReport, ControlsReport, Fuzzed, MutationReport, NOT_SEEN, RelationsReport, Replayed,
+    SIGNOFF_VERSION, Signoff, SignoffTiming, Trend,
 };
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -146,6 +146,8 @@ pub struct Parts {
     pub relations: Option<RelationsReport>,
     /// The mutation score, where nothing else was refused.
     pub mutation: Option<MutationReport>,
+    /// What the TPU compiler makes of the variants, where it was asked.
+    pub compiled: Option<CompileReport>,
     /// Seconds by part.
     pub seconds: BTreeMap<String, f64>,
 }
@@ -159,6 +161,7 @@ impl Parts {
             controls: &self.controls,
             relations: self.relations.as_ref(),
             mutation: self.mutation.as_ref(),
+            compiled: self.compiled.as_ref(),
         }
     }
 }
@@ -185,10 +188,11 @@ pub fn document(
     measure: &Measure<'_>,
     parts: Parts,
     unpinned: bool,
+    trends: Vec<Trend>,
 ) -> Result<Signoff, serde_json::Error> {
     let judgement = judge(measure, &parts.evidence());
     let About { seed, policy, inputs, mutant } = about;
-    let Parts { regressions, campaign, controls, relations, mutation, seconds } = parts;
+    let Parts { regressions, campaign, controls, relations, mutation, compiled, seconds } = parts;
     let packages = campaign.report.kernels.first().map(|kernel| kernel.packages.clone()).unwrap_or_default();
     let mut signoff = Signoff {
         version: SIGNOFF_VERSION,
@@ -211,7 +215,8 @@ pub fn document(
         controls,
         relations,
         mutation,
-        timing: SignoffTiming { date: measure.date.to_owned(), seconds },
+        compiled,
+        timing: SignoffTiming { date: measure.date.to_owned(), seconds, trends },
     };
     signoff.hashes = verify::hashes(&signoff)?;
     Ok(signoff)

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_kernels::engine::Policy as RunPolicy;
-use countersign_reports::{Fuzzed, MutantReport, MutationReport, Signoff, signoff_to_json};
+use countersign_reports::{Fuzzed, MutantReport, MutationReport, Replayed, Signoff, signoff_to_json};
 
 use super::INCIDENTAL;
 use super::claims::{Evidence, Judgement, Measure, judge};
@@ -33,6 +33,9 @@ pub fn hashes(signoff: &Signoff) -> Result<BTreeMap<String, String>, serde_json:
     }
     if let Some(mutation) = &signoff.mutation {
         hashes.insert("mutation".to_owned(), hash_of(mutation)?);
+    }
+    if let Some(compiled) = &signoff.compiled {
+        hashes.insert("compiled".to_owned(), hash_of(compiled)?);
     }
     Ok(hashes)
 }
@@ -62,6 +65,7 @@ pub fn contradictions(
         controls: &signoff.controls,
         relations: signoff.relations.as_ref(),
         mutation: signoff.mutation.as_ref(),
+        compiled: signoff.compiled.as_ref(),
     };
     let measure = Measure { date: &signoff.timing.date, ..*measure };
     let Judgement { claims, waivers, verdict, refused } = judge(&measure, &evidence);
@@ -78,6 +82,17 @@ pub fn contradictions(
         }
     }
     Ok(differences)
+}
+
+/// What a replayed corpus shows: outcomes, signatures, counts and coverage, without the sentences that describe them, which may
+/// be put better in another build.
+pub fn facts(replayed: &Replayed) -> impl PartialEq + '_ {
+    let Replayed { report, explained } = replayed;
+    let cases = report.cases.iter().map(|case| (&case.name, &case.keeping, &case.shows, &case.outcome));
+    let findings = report.findings.iter().map(|finding| (&finding.signature, finding.status));
+    let coverage = report.kernels.iter().map(|kernel| &kernel.coverage);
+    let (cases, findings): (Vec<_>, Vec<_>) = (cases.collect(), findings.collect());
+    (cases, findings, coverage.collect::<Vec<_>>(), &report.summary, explained)
 }
 
 /// Inputs that aren't what they were: those that count, and those by which evidence of another machine may differ.

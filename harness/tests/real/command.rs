@@ -259,7 +259,7 @@ fn usage_and_input_errors_end_with_two_and_a_remedy() {
         &["fuzz", "--kernel", "no-such"],
         &["fuzz", "--python", "no-such"],
         &["fuzz", "--profile", "v9"],
-        &["replay", "builtin", "--engine", "interpreter", "--profile", "v5e"],
+        &["replay", "builtin", "--engine", "jax-interpret", "--profile", "v5e"],
     ] {
         let output = countersign(folder.path(), arguments);
         let text = text(&output);

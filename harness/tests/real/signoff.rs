@@ -6,12 +6,20 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use countersign::compile::{self, KnownRefusals};
 use countersign::corpus::builtin;
 use countersign::known::KnownFile;
-use countersign::signoff::claims::Measure;
+use countersign::signoff::claims::{Evidence, Measure, judge};
 use countersign::signoff::policy::Policy;
 use countersign::signoff::verify::{contradictions, hashes};
-use countersign_reports::{Signoff, Standing, Verdict, signoff_from_json, signoff_to_json};
+use countersign_kernels::catalogue::Catalogue;
+use countersign_kernels::compile::{Compilation, Stage};
+use countersign_kernels::export::Refusal;
+use countersign_kernels::{Generation, Variant};
+use countersign_reports::{
+    COMPILED_VERSION, CompileReport, CompileVerdict, CompiledCell, CompiledRow, Signoff, Standing,
+    VariantReport, Verdict, signoff_from_json, signoff_to_json,
+};
 
 const VARIANT: &str = "bf16-q4-kv4";
 
@@ -120,7 +128,8 @@ fn the_published_one_is_whole() {
     // Any byte of the evidence counts: one in each part, and the verdict.
     let (policy, known) = (Policy::parse(&signoff.policy).unwrap(), KnownFile::builtin().unwrap());
     let (kernel, date) = (signoff.kernel.as_str(), signoff.timing.date.as_str());
-    let measure = Measure { policy: &policy, known: &known, kernel, date };
+    let refusals = KnownRefusals::builtin().unwrap();
+    let measure = Measure { policy: &policy, known: &known, refusals: &refusals, kernel, date };
     for (from, to) in [
         ("\"outcome\": \"met\"", "\"outcome\": \"net\""),
         ("\"count\": 1", "\"count\": 2"),
@@ -138,4 +147,90 @@ fn the_published_one_is_whole() {
     let read = signoff_from_json(&changed).unwrap();
     let found = contradictions(&changed, &read, &measure).unwrap().join("\n");
     assert!(found.contains("verdict doesn't follow"), "{found}");
+}
+
+#[test]
+fn what_the_tpu_compiler_refuses_is_waived_with_its_cause_or_refuses() {
+    let json = include_str!("../../../reports/published/jax-rpa-0.10.2-signoff.json");
+    let signoff = signoff_from_json(json).unwrap();
+    let (policy, known) = (Policy::parse(&signoff.policy).unwrap(), KnownFile::builtin().unwrap());
+    let refusals = KnownRefusals::builtin().unwrap();
+    let (kernel, date) = (signoff.kernel.as_str(), signoff.timing.date.as_str());
+    let measure = Measure { policy: &policy, known: &known, refusals: &refusals, kernel, date };
+    let judged = |compiled: Option<&CompileReport>| {
+        let evidence = Evidence {
+            regressions: &signoff.regressions,
+            campaign: &signoff.campaign,
+            controls: &signoff.controls,
+            relations: signoff.relations.as_ref(),
+            mutation: signoff.mutation.as_ref(),
+            compiled,
+        };
+        let judgement = judge(&measure, &evidence);
+        let compile = judgement.claims.iter().find(|claim| claim.id == "compile").unwrap();
+        let calls = judgement.waivers.iter().flat_map(|waiver| waiver.calls.clone());
+        (compile.standing, judgement.verdict, calls.collect::<Vec<_>>())
+    };
+
+    let cell = |generation: Generation| CompiledCell {
+        label: generation.name().to_owned(),
+        verdict: CompileVerdict::Compiles,
+        code_bytes: Some(1),
+        overflow: None,
+        message: None,
+        cause: None,
+    };
+    let variants = &signoff.campaign.report.kernels[0].variants;
+    let row = |variant: &VariantReport| CompiledRow {
+        name: variant.name.clone(),
+        cells: Generation::ALL.map(cell).to_vec(),
+    };
+    let whole = CompileReport {
+        version: COMPILED_VERSION,
+        tool: signoff.tool.clone(),
+        kernel: signoff.kernel.clone(),
+        packages: signoff.packages.clone(),
+        compiler: "libtpu".to_owned(),
+        generations: Generation::ALL.map(|generation| generation.name().to_owned()).to_vec(),
+        variants: variants.iter().map(row).collect(),
+        borders: Vec::new(),
+    };
+    let signed = Verdict::SignedWithWaivers;
+    assert_eq!(judged(Some(&whole)), (Standing::Met, signed, Vec::new()));
+    assert_eq!(judged(None), (Standing::NotMeasured, signed, Vec::new()));
+
+    let mut partial = whole.clone();
+    partial.variants.pop();
+    assert_eq!(judged(Some(&partial)).0, Standing::NotMeasured);
+
+    // A refusal with its explanation, with one that nobody gave, and with other words than those explained.
+    let answer = Compilation::Refused {
+        by: Stage::Compiler,
+        refusal: Refusal {
+            kind: "MosaicError".to_owned(),
+            message: "Unsupported matmul RHS type on target".to_owned(),
+            line: None,
+            deliberate: false,
+        },
+        overflow: None,
+    };
+    let catalogue = Catalogue::builtin().unwrap();
+    let entry = catalogue.kernel("jax-rpa").unwrap();
+    let name = "f32-f8e4m3fn-q4-kv2-window";
+    let variant = Variant { generation: Generation::V4, ..entry.variant(name).unwrap().clone() };
+    let explained = compile::cell(entry, &variant, "v4", &answer, &refusals);
+    let place = variants.iter().position(|variant| variant.name == name).unwrap();
+    let with = |cell: CompiledCell| {
+        let mut refused = whole.clone();
+        refused.variants[place].cells[0] = cell;
+        judged(Some(&refused))
+    };
+    assert_eq!(with(explained.clone()), (Standing::Met, signed, vec![format!("{name} on v4")]));
+    for cell in [
+        CompiledCell { cause: None, ..explained.clone() },
+        CompiledCell { cause: Some("invented".to_owned()), ..explained.clone() },
+        CompiledCell { message: Some("another".to_owned()), ..explained },
+    ] {
+        assert_eq!(with(cell), (Standing::Failed, Verdict::Refused, Vec::new()));
+    }
 }

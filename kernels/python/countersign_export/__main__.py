@@ -23,13 +23,18 @@ def main(arguments: list[str]) -> int:
     export = commands.add_parser("export", help="lower calls to .mlir files with a manifest each")
     export.add_argument("--out", type=Path, required=True, help="folder that gets one folder a call, named by its index")
     export.add_argument("calls", nargs="?", type=Path, help="JSON list or JSON lines of calls; standard input if absent")
-    commands.add_parser("worker", help="answer requests, one JSON line each, until standard input ends")
+    worker_parser = commands.add_parser("worker", help="answer requests, one JSON line each, until standard input ends")
+    worker_parser.add_argument("--any-platform", action="store_true", help="let JAX look for accelerators")
     identify = commands.add_parser("identify", help="package versions, and source hashes of an entry point")
     identify.add_argument("entry_point", nargs="?", help="module:function, or FILE.py:function")
     identify.add_argument("operands", nargs="*", help="parameters that the function must begin with")
     options = parser.parse_args(arguments)
 
-    os.environ["JAX_PLATFORMS"] = "cpu"  # before jax is imported: nothing here may look for an accelerator
+    # Before jax is imported: nothing here may look for an accelerator unless it is asked to.
+    if getattr(options, "any_platform", False):
+        os.environ.pop("JAX_PLATFORMS", None)
+    else:
+        os.environ["JAX_PLATFORMS"] = "cpu"
     output = private_stdout()
     if options.command == "export":
         from countersign_export import export as exporter

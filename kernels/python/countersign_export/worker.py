@@ -7,6 +7,8 @@ Requests are `{"id", "kind", …}`; every answer carries the request's id and `o
     trace     {call}                     → {outcome: lowers | refused, …}
     interpret {call, values, detect_races, dma} → {outcome: ran | raised, outputs, race, seconds}
     reference {call, values, function} → {outcome: ran | raised, outputs, race: null, seconds}
+    devices                              → {platform, tpus: name of each}, of a worker that was started with --any-platform
+    execute   {call, values}             → {outcome: ran | raised, outputs, race: null, seconds}, on the first of these TPUs
     compile   {call}                     → {outcome: compiled | refused, …}, of a worker that was started with libtpu
 
 `values` maps operand names to base64 bytes, typed by the call. `{"ok": false, "error"}` means that the request was wrong
@@ -134,6 +136,29 @@ def reference(request: Answer) -> Answer:
     return _ran(outputs, None, start)
 
 
+def devices(_request: Answer) -> Answer:
+    """What JAX sees here: its default platform, and the TPUs."""
+    return {"platform": jax.default_backend(), "tpus": [device.device_kind for device in _tpus()]}
+
+
+def execute(request: Answer) -> Answer:
+    """The kernel's outputs on a TPU, or what it raised there."""
+    call, kernel = _call(request)
+    tpus = _tpus()
+    if not tpus:
+        raise BadCall(f"jax {jax.__version__} sees no TPU")
+    start = time.perf_counter()
+    try:
+        with jax.default_device(tpus[0]), kernel.static_validation(call.skip_static_validation):
+            operands = [jax.device_put(operand, tpus[0]) for operand in _operands(call, request)]
+            outputs = [np.asarray(output) for output in jax.tree.leaves(kernel.entry(*operands, **kernel.keywords(call.options)))]
+    except BadCall:
+        raise
+    except Exception as error:  # whatever the kernel or the device raises is the outcome
+        return {"outcome": "raised", **failure.describe(error, kernel.file)}
+    return _ran(outputs, None, start)
+
+
 def compile_call(request: Answer) -> Answer:
     """What the TPU compiler makes of the call."""
     call, _kernel = _call(request)
@@ -148,7 +173,16 @@ KINDS: dict[str, Callable[[Answer], Answer]] = {
     "interpret": interpret,
     "reference": reference,
     "compile": compile_call,
+    "devices": devices,
+    "execute": execute,
 }
+
+
+def _tpus() -> list[jax.Device]:
+    try:
+        return jax.devices("tpu")
+    except RuntimeError:  # there is no such platform
+        return []
 
 
 def _ran(outputs: list[np.ndarray], race: bool | None, start: float) -> Answer:

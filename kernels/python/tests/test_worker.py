@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from conftest import make_batch, make_call
-from countersign_export import arrays, worker
+from countersign_export import arrays, interpreter, worker
 from jax.experimental.pallas.ops.tpu.ragged_paged_attention import ref_ragged_paged_attention
 
 Batch = dict[str, np.ndarray]
@@ -136,6 +137,18 @@ def test_interpreter_agrees_with_the_reference_on_owned_rows(dtype: str, heads: 
 
 def test_races_are_looked_for_on_request(call: dict[str, Any], batch: Batch) -> None:
     assert interpret(call, batch, detect_races=True)["race"] is False
+
+
+def test_a_tpu_is_only_asked_where_there_is_one(call: dict[str, Any], batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ask("devices") == {"platform": "cpu", "tpus": []}
+    refused = ask("execute", call=call, values=encode(batch))
+    assert (refused["ok"], "sees no TPU" in refused["error"]) == (False, True)
+    # With the interpreter in the TPU's place, the same way through gives the same bits.
+    monkeypatch.setattr(worker, "_tpus", lambda: jax.devices("cpu"))
+    with interpreter.interpreted(detect_races=False, dma="on_wait"):
+        executed = ask("execute", call=call, values=encode(batch))
+    assert (executed["outcome"], executed["race"]) == ("ran", None)
+    np.testing.assert_array_equal(output_of(executed)[:8], output_of(interpret(call, batch))[:8])
 
 
 def test_a_failed_run_leaves_nothing_behind(call: dict[str, Any], batch: Batch) -> None:

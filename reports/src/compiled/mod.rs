@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use page::compiled_to_html;
+pub(crate) use page::{matrix, refusals};
 
 /// Version of [`CompileReport`]'s form.
 pub const COMPILED_VERSION: u32 = 1;
@@ -51,12 +52,16 @@ pub struct CompiledCell {
     /// In a word.
     pub verdict: CompileVerdict,
     /// Size of the code, where it compiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_bytes: Option<u64>,
     /// The memory that is too small.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overflow: Option<MemoryOverflow>,
     /// The words of who refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Why, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
 }
 

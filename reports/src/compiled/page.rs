@@ -43,7 +43,8 @@ const fn sign(verdict: CompileVerdict) -> &'static str {
     }
 }
 
-fn matrix(report: &CompileReport) -> Markup {
+/// Variants by generation, each with the size of its code.
+pub(crate) fn matrix(report: &CompileReport) -> Markup {
     html! {
         div.scroll tabindex="0" {
             table.plain {
@@ -69,7 +70,8 @@ fn matrix(report: &CompileReport) -> Markup {
     }
 }
 
-fn refusals(report: &CompileReport) -> Markup {
+/// What doesn't compile, in whose words.
+pub(crate) fn refusals(report: &CompileReport) -> Markup {
     let refused: Vec<(&str, &CompiledCell)> =
         report.cells().filter(|(_, cell)| cell.verdict != CompileVerdict::Compiles).collect();
     html! {

@@ -182,6 +182,7 @@ fn conduct(finding: &FindingReport, sources: &[&SourceText]) -> Markup {
             (None, None) => p { (finding.detail) ". The case did not show this again when it was run once more." },
         }
         @if let Some(others) = &finding.others { p { (others) "." } }
+        @if let Some(third) = &finding.third { p { strong { "Third opinion: " } (third) "." } }
         @if let Some(suspects) = &finding.suspects { p { (suspects) "." } }
     }
 }

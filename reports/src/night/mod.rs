@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use markdown::night_to_markdown;
 pub use page::night_to_html;
+pub(crate) use trend::plot;
 
 /// Version of the JSON form.
 pub const NIGHT_VERSION: u32 = 1;

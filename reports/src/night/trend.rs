@@ -14,7 +14,7 @@ const AREA: [f64; 4] = [58.0, 400.0, 14.0, 136.0];
 const TICKS: usize = 6;
 
 /// The plot with its title.
-pub(super) fn plot(trend: &Trend) -> Markup {
+pub(crate) fn plot(trend: &Trend) -> Markup {
     let (Some(&(first, _)), Some(&(last, value))) = (trend.points.first(), trend.points.last()) else {
         return html! {};
     };

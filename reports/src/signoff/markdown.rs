@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use super::{Claim, Signoff};
+use crate::CompiledCell;
 
 /// Renders `signoff` as Markdown.
 pub fn signoff_to_markdown(signoff: &Signoff) -> String {
@@ -53,7 +54,7 @@ pub fn signoff_to_markdown(signoff: &Signoff) -> String {
         );
     }
     if !signoff.waivers.is_empty() {
-        out += "\n## Waivers\n\n| finding | expires | regressions | why |\n| --- | --- | --- | --- |\n";
+        out += "\n## Waivers\n\n| finding | expires | shown by | why |\n| --- | --- | --- | --- |\n";
         for waiver in &signoff.waivers {
             let _ = writeln!(
                 out,
@@ -61,9 +62,22 @@ pub fn signoff_to_markdown(signoff: &Signoff) -> String {
                 waiver.signature.replace('|', "\\|"),
                 waiver.when.replace('|', "\\|"),
                 waiver.expires,
-                waiver.regressions.join(", "),
+                if waiver.calls.is_empty() { &waiver.regressions } else { &waiver.calls }.join(", "),
                 cell(&waiver.reason)
             );
+        }
+    }
+    if let Some(compiled) = &signoff.compiled {
+        let _ = writeln!(out, "\n## Bytes of code by {}\n", compiled.compiler);
+        let _ = writeln!(out, "| variant | {} |", compiled.generations.join(" | "));
+        let _ = writeln!(out, "| --- |{}", " --- |".repeat(compiled.generations.len()));
+        for row in &compiled.variants {
+            let of = |cell: &CompiledCell| match cell.code_bytes {
+                Some(bytes) => bytes.to_string(),
+                None => cell.verdict.words().to_owned(),
+            };
+            let cells: Vec<String> = row.cells.iter().map(of).collect();
+            let _ = writeln!(out, "| {} | {} |", row.name, cells.join(" | "));
         }
     }
     out += "\n## Inputs\n\n| input | SHA-256 |\n| --- | --- |\n";

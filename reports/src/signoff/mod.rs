@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Report;
+use crate::{CompileReport, Report, Trend};
 
 pub use markdown::signoff_to_markdown;
 pub use page::signoff_to_html;
@@ -76,6 +76,9 @@ pub struct Signoff {
     /// Small faults in the kernel's IR; absent where the kernel itself was called wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutation: Option<MutationReport>,
+    /// What the TPU compiler makes of every variant; absent where it wasn't asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiled: Option<CompileReport>,
     /// Everything that may differ between runs.
     pub timing: SignoffTiming,
 }
@@ -167,6 +170,23 @@ pub struct Waiver {
     pub regressions: Vec<String>,
     /// Generated cases that show it.
     pub cases: u64,
+    /// Calls that the TPU compiler refuses for it, each a variant and a generation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<String>,
+}
+
+impl Waiver {
+    /// What shows it, in words.
+    pub(crate) fn shown_by(&self) -> String {
+        if !self.calls.is_empty() {
+            return self.calls.join(", ");
+        }
+        let corpus = match self.regressions.as_slice() {
+            [] => "no case of the corpus".to_owned(),
+            names => names.join(", "),
+        };
+        format!("{corpus}; {} generated cases", crate::html::grouped(self.cases))
+    }
 }
 
 /// A finding that an entry of a known file explains.
@@ -316,6 +336,9 @@ pub struct SignoffTiming {
     pub date: String,
     /// Seconds that each part of the evidence took when it was made.
     pub seconds: BTreeMap<String, f64>,
+    /// Figures over the nights of the machine that it was made on, where there were some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trends: Vec<Trend>,
 }
 
 impl Signoff {

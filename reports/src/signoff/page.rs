@@ -8,8 +8,10 @@ use maud::{Markup, html};
 
 use super::annotated;
 use super::{Claim, MutantReport, MutationReport, Signoff, Standing, Verdict, Waiver};
+use crate::compiled::{matrix, refusals};
 use crate::html::{Section, drawn, findings, grouped, page, spread, strip};
-use crate::{FindingReport, Report};
+use crate::night::plot;
+use crate::{CompileReport, FindingReport, Report, Trend};
 
 /// Renders `signoff` as a whole HTML document.
 pub fn signoff_to_html(signoff: &Signoff) -> String {
@@ -25,6 +27,17 @@ pub fn signoff_to_html(signoff: &Signoff) -> String {
     sections.extend(spread::section(campaign));
     if let Some(mutation) = &signoff.mutation {
         sections.push(Section { id: "mutants", title: "Mutants", body: mutants(mutation) });
+    }
+    if let Some(report) = &signoff.compiled {
+        sections.push(Section {
+            id: "compiled",
+            title: "What the TPU compiler makes of it",
+            body: compiled(report),
+        });
+    }
+    if !signoff.timing.trends.is_empty() {
+        let body = trends(&signoff.timing.trends);
+        sections.push(Section { id: "trends", title: "Over the nights", body });
     }
     sections.push(Section { id: "controls", title: "Controls and relations", body: controls(signoff) });
     sections.push(Section { id: "inputs", title: "What was signed", body: inputs(signoff) });
@@ -111,10 +124,7 @@ fn waivers(waivers: &[Waiver]) -> Markup {
                         dl.pairs {
                             dt { "where" } dd { code { (waiver.when) } }
                             dt { "why" } dd { (waiver.reason) }
-                            dt { "shown by" } dd {
-                                @if waiver.regressions.is_empty() { "no case of the corpus" } @else { (waiver.regressions.join(", ")) }
-                                "; " (grouped(waiver.cases)) " generated cases"
-                            }
+                            dt { "shown by" } dd { (waiver.shown_by()) }
                             @if let Some(link) = &waiver.link { dt { "link" } dd { (link) } }
                         }
                     }
@@ -181,6 +191,22 @@ fn mutants(mutation: &MutationReport) -> Markup {
                 }
             }
         }
+    }
+}
+
+fn compiled(report: &CompileReport) -> Markup {
+    html! {
+        p { "Compiled ahead of time with " (report.compiler) ", on a machine without a TPU; nothing was run." }
+        (matrix(report))
+        h3 { "What was refused" }
+        (refusals(report))
+    }
+}
+
+fn trends(trends: &[Trend]) -> Markup {
+    html! {
+        p.note { "From the history of `countersign nightly` on the machine that this was made on; no claim rests on it." }
+        div.columns { @for trend in trends { (plot(trend)) } }
     }
 }
 

@@ -115,6 +115,7 @@ pub(crate) fn sample() -> Report {
             }),
             suspects: Some("Covered by this case and by none of 64 passing ones: kernel.py:7".into()),
             others: Some("Sequence 0 changes the output of others: 1 of 2 row(s) of sequence 1".into()),
+            third: Some("JAX's interpreter agrees with the reference".into()),
             repro: Some("findings/a.py".into()),
         }],
         rules: BTreeMap::from([(

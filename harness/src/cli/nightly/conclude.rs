@@ -20,6 +20,7 @@ use super::super::console::{Failure, print};
 use super::super::fuzz::{absolute, write_report};
 use super::super::items;
 use super::super::replay::replay_kernel;
+use super::state::SHOWN;
 use super::supervisor::Searched;
 use super::{Night, Pending, is_raised, version_of};
 use crate::campaign::{Subject as _, panic_message, tool, write_whole};
@@ -34,8 +35,6 @@ use crate::repro::{self, Besides};
 const DRIFT: f64 = 1.25;
 /// Earlier nights that drift is measured against, at least.
 const NIGHTS: i64 = 3;
-/// Nights on a plot.
-const SHOWN: u32 = 60;
 
 /// What came of a target, for report and history.
 pub(super) struct Grown {

@@ -12,10 +12,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use countersign_kernels::env::cache_folder;
+use countersign_reports::Trend;
 
 use super::super::console::Failure;
 use crate::campaign::tool;
-use crate::night::{History, Store, Target};
+use crate::night::{History, Store, Target, UNEXPLAINED};
+
+/// Nights on a plot.
+pub(super) const SHOWN: u32 = 60;
+
+/// The database within a state's folder.
+const HISTORY: &str = "history.sqlite";
 
 /// The grown corpus within it.
 const CORPUS: &str = "corpus";
@@ -81,7 +88,7 @@ impl State {
         if let Some(error) = hold(&lock, &folder)? {
             troubles.push(format!("no lock on {}: {error}", folder.display()));
         }
-        let opened = History::open(&folder.join("history.sqlite"))
+        let opened = History::open(&folder.join(HISTORY))
             .and_then(|history| Ok((history.begin(date, &tool())?, history)));
         let (number, history) = match opened {
             Ok((number, history)) => {
@@ -112,6 +119,29 @@ impl State {
     pub(super) fn corpus(&self, kernel: &str, target: Target) -> io::Result<Store> {
         Store::open(self.folder.join(CORPUS).join(kernel).join(target.name()))
     }
+}
+
+/// Figures of `kernel` over the nights whose state is in `asked`; of the cache folder's, where there were any.
+pub(in super::super) fn trends(asked: Option<&Path>, kernel: &str) -> Result<Vec<Trend>, Failure> {
+    let path = folder(asked, &cache_folder()?).join(HISTORY);
+    if !path.is_file() {
+        return match asked {
+            None => Ok(Vec::new()),
+            Some(_) => Err(Failure::new(
+                format!("{}: no history of nights", path.display()),
+                "name the folder that `countersign nightly --state` was given",
+            )),
+        };
+    }
+    let trends = History::open(&path).and_then(|history| history.trends(SHOWN));
+    let trends = trends.map_err(|error| {
+        Failure::new(format!("{}: {error}", path.display()), "another --state has another history")
+    })?;
+    let is_mine = |title: &str| {
+        title.strip_prefix(kernel).map_or(title == UNEXPLAINED, |rest| rest.starts_with([' ', ',']))
+    };
+    let trends = trends.into_iter().filter(|(title, _)| is_mine(title));
+    Ok(trends.map(|(title, points)| Trend { title, points }).collect())
 }
 
 /// `asked` or the cache folder's.

@@ -10,14 +10,16 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use countersign_kernels::Variant;
 use countersign_kernels::catalogue::{Catalogue, KernelEntry};
+use countersign_kernels::compile::Effort;
 use countersign_kernels::engine::Policy as RunPolicy;
 use countersign_kernels::env::Environment;
-use countersign_reports::{Replayed, Timing};
+use countersign_kernels::{Generation, Variant};
+use countersign_reports::{CompileReport, Replayed, Timing};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::super::compile::{Asked, TIME_LIMIT};
 use super::super::console::{CaseProgress, Failure};
 use super::super::items::{self, TierName};
 use super::super::replay::replay_kernel;
@@ -29,7 +31,7 @@ use crate::loaded::Loaded;
 use crate::replay::{Item, Replay};
 use crate::signoff::claims::{Measure, judge};
 use crate::signoff::{About, Parts, Planted, Sources, hash_of, inputs, parts};
-use crate::{controls, metamorphic, mutants};
+use crate::{compile, controls, metamorphic, mutants};
 
 /// The kernel with all that its evidence is made from.
 pub(super) struct Kernel {
@@ -137,7 +139,9 @@ impl Gathering<'_> {
                 Ok(parts::related(&metamorphic::run(loaded, &plan)))
             })?),
         };
-        let mut parts = Parts { regressions, campaign, controls, relations, mutation: None, seconds };
+        let compiled = self.compiled(loaded.variants())?;
+        let mut parts =
+            Parts { regressions, campaign, controls, relations, mutation: None, compiled, seconds };
         let refused = judge(self.measure, &parts.evidence()).refused;
         if refused.iter().all(|claim| ["mutation", "compile"].contains(&claim.as_str())) {
             let plan = mutation_plan(self.measure, seed, jobs, known);
@@ -208,6 +212,24 @@ impl Gathering<'_> {
         Ok(parts::replayed(report, &items, &kernel.known))
     }
 
+    /// What the TPU compiler makes of `variants` on every generation, where it is installed and can be given the kernel. Its answers
+    /// are kept by their content, so that they are no part to be stored here.
+    pub(super) fn compiled(&self, variants: &[Variant]) -> Result<Option<CompileReport>, Failure> {
+        let (environment, kernel) = (&self.kernel.environment, self.kernel.loaded.kernel());
+        let Some(compiler) = environment.libtpu() else { return Ok(None) };
+        if self.about.mutant.is_some() || kernel.is_other_release() {
+            return Ok(None);
+        }
+        eprintln!("compiled …");
+        let effort = Effort { jobs: self.jobs, time_limit: TIME_LIMIT };
+        let asked = Asked { kernel, environment, compiler: &compiler, effort };
+        let known = self.measure.refusals;
+        let compile = |all: &[Variant]| asked.compile(all.iter());
+        let rows = compile::matrix(kernel, variants, &Generation::ALL, known, compile)?;
+        let generations = Generation::ALL.map(|generation| generation.name().to_owned()).to_vec();
+        Ok(Some(CompileReport { generations, variants: rows, ..asked.report() }))
+    }
+
     fn campaign(&self) -> countersign_reports::Fuzzed {
         let kernel = self.kernel;
         let plan = campaign_plan(self.measure, self.about.seed, self.jobs, &kernel.known);
@@ -215,6 +237,9 @@ impl Gathering<'_> {
         let totals = campaign::run_shard(&kernel.loaded, &plan, Shard::WHOLE, &|| true, &mut watcher);
         watcher.0.end();
         let mut validator = AskWorker::new(&kernel.environment, kernel.loaded.kernel());
+        if self.about.mutant.is_some() {
+            validator = validator.without_opinion();
+        }
         let report = kernel.loaded.report(&totals.coverage);
         parts::fuzzed(&kernel.loaded, &plan, &totals, report, &mut validator)
     }

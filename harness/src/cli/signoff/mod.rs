@@ -12,10 +12,12 @@ use clap::Subcommand;
 use countersign_reports::{Signoff, Standing, signoff_to_html, signoff_to_json, signoff_to_markdown};
 
 use super::console::{Failure, print, today};
+use super::nightly::state;
 use super::table::{self, row};
 use super::variant::VariantArgument;
 use super::{PythonArgument, session};
 use crate::campaign;
+use crate::compile::KnownRefusals;
 use crate::signoff::Planted;
 use crate::signoff::claims::Measure;
 use crate::signoff::policy::{DEFAULT, Policy};
@@ -66,6 +68,9 @@ struct Sign {
     jobs: Option<u16>,
     #[command(flatten)]
     variant: VariantArgument,
+    /// The state folder of nights, whose figures the page shows [default: the one in the cache folder, where there is one].
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
     /// Print the document as JSON on standard output.
     #[arg(long)]
     json: bool,
@@ -108,13 +113,16 @@ fn sign(arguments: &Sign) -> Result<u8, Failure> {
     let mutant = arguments.mutant.as_ref().map(Planted::to_string);
     let about = About { seed: arguments.seed, policy: text, inputs, mutant };
     let (known, date) = (&kernel.known, today());
-    let measure = Measure { policy: &policy, known, kernel: &arguments.kernel, date: &date };
+    let refusals = refusals()?;
+    let measure =
+        Measure { policy: &policy, known, refusals: &refusals, kernel: &arguments.kernel, date: &date };
     let store = arguments.out.join("evidence");
     let gathering =
         Gathering { kernel: &kernel, measure: &measure, about: &about, jobs, store: Some(&store) };
     let parts = gathering.run()?;
     let unpinned = kernel.is_unpinned();
-    let signoff = document(about, &measure, parts, unpinned).map_err(unwritten)?;
+    let trends = state::trends(arguments.state.as_deref(), &arguments.kernel)?;
+    let signoff = document(about, &measure, parts, unpinned, trends).map_err(unwritten)?;
     let json = write(&arguments.out, &signoff)?;
     if arguments.json {
         eprint!("{}", told(&signoff, &arguments.out));
@@ -136,6 +144,12 @@ fn policy(file: Option<&Path>) -> Result<(String, Policy), Failure> {
         Failure::new(format!("{name}: {why}"), "`countersign init` writes a policy with every key explained")
     })?;
     Ok((text, policy))
+}
+
+/// What is known of the TPU compiler's refusals.
+fn refusals() -> Result<KnownRefusals, Failure> {
+    KnownRefusals::builtin()
+        .map_err(|why| Failure::new(why, "this is a fault of countersign: please report it"))
 }
 
 /// A Ctrl-C ends the process at once: what is complete is stored by then.

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 
 use countersign_kernels::Variant;
 use countersign_kernels::custom;
-use countersign_reports::{Signoff, Verdict, signoff_from_json};
+use countersign_reports::{CompileReport, CompiledRow, Signoff, Verdict, signoff_from_json};
 
 use super::super::console::{Failure, print, today};
 use super::super::session;
 use super::gather::{Gathering, Kernel, campaign_plan, mutation_plan};
-use super::{Given, unwritten};
+use super::{Given, refusals, unwritten};
+use crate::campaign::Subject as _;
 use crate::signoff::claims::Measure;
 use crate::signoff::policy::Policy;
 use crate::signoff::{About, Planted, parts, verify as checks};
@@ -62,7 +63,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         .collect::<Result<_, _>>()?;
     let known = super::super::fuzz::known(&arguments.given.known)?;
     let (id, date) = (signoff.kernel.as_str(), signoff.timing.date.as_str());
-    let measure = Measure { policy: &policy, known: &known, kernel: id, date };
+    let refusals = refusals()?;
+    let measure = Measure { policy: &policy, known: &known, refusals: &refusals, kernel: id, date };
     let mut differences = checks::contradictions(&text, &signoff, &measure).map_err(unwritten)?;
     if !differences.is_empty() {
         // What contradicts itself needn't be run.
@@ -77,6 +79,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let about =
         About { seed: signoff.seed, policy: signoff.policy.clone(), inputs, mutant: signoff.mutant.clone() };
     let gathering = Gathering { kernel: &kernel, measure: &measure, about: &about, jobs, store: None };
+    let mut notes: Vec<String> = incidental
+        .into_iter()
+        .map(|changed| format!("{changed} since it was signed; only the evidence counts"))
+        .collect();
+    if signoff.compiled.is_some() && kernel.environment.libtpu().is_none() {
+        let note =
+            "the TPU compiler isn't installed here, so that its answers were only compared with their hash";
+        notes.push(note.to_owned());
+    }
     differences.extend(match arguments.full {
         true => all(&gathering, &signoff)?,
         false => sample(&gathering, &signoff)?,
@@ -90,7 +101,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         true => "all evidence made again",
         false => "hashes, judgement and a sample of the evidence",
     };
-    print(&told(&signoff, &differences, &incidental, how))?;
+    print(&told(&signoff, &differences, &notes, how))?;
     Ok(u8::from(!differences.is_empty()))
 }
 
@@ -98,11 +109,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 fn all(gathering: &Gathering<'_>, signoff: &Signoff) -> Result<Vec<String>, Failure> {
     let parts = gathering.run()?;
     let same = [
-        ("regressions", parts.regressions == signoff.regressions),
+        ("regressions", checks::facts(&parts.regressions) == checks::facts(&signoff.regressions)),
         ("campaign", parts.campaign == signoff.campaign),
         ("controls", parts.controls == signoff.controls),
         ("relations", parts.relations == signoff.relations),
         ("mutation", parts.mutation == signoff.mutation),
+        // Without the compiler there is nothing to compare; a note says so.
+        ("compiled", parts.compiled.is_none() || parts.compiled == signoff.compiled),
     ];
     let differs = same.into_iter().filter(|(_, same)| !same);
     Ok(differs.map(|(part, _)| format!("the evidence `{part}` is another when it is made again")).collect())
@@ -114,7 +127,7 @@ fn sample(gathering: &Gathering<'_>, signoff: &Signoff) -> Result<Vec<String>, F
     let (loaded, seed) = (&kernel.loaded, signoff.seed);
     let mut differences = Vec::new();
     eprintln!("regressions …");
-    if gathering.regressions()? != signoff.regressions {
+    if checks::facts(&gathering.regressions()?) != checks::facts(&signoff.regressions) {
         differences.push("the corpus shows something else than the evidence says".to_owned());
     }
     eprintln!("a sample of the campaign …");
@@ -138,6 +151,17 @@ fn sample(gathering: &Gathering<'_>, signoff: &Signoff) -> Result<Vec<String>, F
             unsaid.map(|failure| format!("a relation fails, and the evidence doesn't say so: {failure}")),
         );
     }
+    if let Some(evidence) = &signoff.compiled {
+        let rows = sampled(evidence);
+        let variants = loaded.variants().iter();
+        let variants: Vec<Variant> =
+            variants.filter(|variant| rows.iter().any(|row| row.name == variant.name)).cloned().collect();
+        if let Some(compiled) = gathering.compiled(&variants)?
+            && (compiled.compiler != evidence.compiler || !compiled.variants.iter().eq(rows))
+        {
+            differences.push("the TPU compiler says something else than the evidence says".to_owned());
+        }
+    }
     if let Some(evidence) = &signoff.mutation {
         eprintln!("killed mutants …");
         let plan = mutation_plan(measure, seed, jobs, &kernel.known);
@@ -146,11 +170,16 @@ fn sample(gathering: &Gathering<'_>, signoff: &Signoff) -> Result<Vec<String>, F
     Ok(differences)
 }
 
-fn told(signoff: &Signoff, differences: &[String], incidental: &[String], how: &str) -> String {
+/// The first variant's answers, and those of each that isn't compiled everywhere.
+fn sampled(evidence: &CompileReport) -> Vec<&CompiledRow> {
+    let is_refused = |row: &CompiledRow| row.cells.iter().any(|cell| cell.code_bytes.is_none());
+    let rows = evidence.variants.iter().enumerate();
+    rows.filter(|(index, row)| *index == 0 || is_refused(row)).map(|(_, row)| row).collect()
+}
+
+fn told(signoff: &Signoff, differences: &[String], notes: &[String], how: &str) -> String {
     let mut text = String::new();
-    for note in incidental {
-        text += &format!("note: {note} since it was signed; only the evidence counts\n");
-    }
+    text.extend(notes.iter().map(|note| format!("note: {note}\n")));
     text.extend(differences.iter().map(|difference| format!("differs: {difference}\n")));
     let refused = if signoff.verdict == Verdict::Refused { " (it says refused)" } else { "" };
     text + &match differences.len() {
