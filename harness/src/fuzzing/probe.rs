@@ -101,7 +101,8 @@ impl<'s> Probe<'s> {
         if fresh {
             self.parents.push(case.clone());
         }
-        let mut findings = new_findings(&trial, &case, self.known);
+        let (mut findings, known) = new_findings(&trial, &case, self.known);
+        self.tally.known += known;
         findings.retain(|finding| self.shown.insert(finding.signature.clone()));
         (case, fresh, findings)
     }
@@ -125,5 +126,26 @@ fn check(verdict: &Verdict) -> Option<&'static str> {
         Verdict::Accepts => None,
         Verdict::Refuses { check, .. } => Some(check),
         Verdict::Crashes { .. } => Some("a crash"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mutate::with_kernel;
+    use super::*;
+
+    #[test]
+    fn what_is_known_is_counted_and_passed_over() {
+        with_kernel(|kernel, variants| {
+            let after = |known: &KnownFile| {
+                let mut probe = Probe::new(kernel, variants, known, Vec::new(), 1);
+                let new: usize = (0..2000).map(|_| probe.step(&mut |_| {}).2.len()).sum();
+                (new, probe.tally().known)
+            };
+            let (new, known) = after(&KnownFile::default());
+            assert!(new > 0 && known == 0, "{new} new, {known} known");
+            let (new, known) = after(&KnownFile::builtin().unwrap());
+            assert!(new == 0 && known > 0, "{new} new, {known} known");
+        });
     }
 }

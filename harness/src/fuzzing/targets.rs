@@ -34,17 +34,19 @@ pub fn structural(
     known: &KnownFile,
 ) -> Option<Vec<Finding>> {
     let trial = structural_trial(case, kernel, variants)?;
-    Some(new_findings(&trial, case, known))
+    Some(new_findings(&trial, case, known).0)
 }
 
-/// What of a trial no known entry explains.
-pub(super) fn new_findings(trial: &Trial, case: &Case, known: &KnownFile) -> Vec<Finding> {
+/// What of a trial no known entry explains, and how many findings one does.
+pub(super) fn new_findings(trial: &Trial, case: &Case, known: &KnownFile) -> (Vec<Finding>, u64) {
     let mut findings = judge(trial).findings;
-    if !findings.is_empty() {
+    let shown = findings.len();
+    if shown > 0 {
         let facts = Facts::of(&trial.variant, &case.metadata);
         findings.retain(|finding| known.explain(&finding.signature, &facts).is_none());
     }
-    findings
+    let explained = (shown - findings.len()) as u64;
+    (findings, explained)
 }
 
 /// The checks' verdicts beside the contract's, without a run.

@@ -74,7 +74,7 @@ impl Bug {
         },
         Bug {
             name: "odd-page-count",
-            when: "it has an odd number of pages, at least five, the last of them full, and one query, and is the last of at least three",
+            when: "it has an odd number of pages, at least five, the last of them full, and one query, and is the last of at least five",
             suits: |variant| variant.pages_per_seq >= 5,
             conditions: &[
                 |code| {
@@ -97,12 +97,12 @@ impl Bug {
                     code.compare(EQUAL, queries, one)
                 },
                 |code| code.is_last_sequence(),
-                |code| code.sequence_at_least(2),
+                |code| code.sequence_at_least(4),
             ],
         },
         Bug {
             name: "ends-at-a-query-block",
-            when: "its queries end where a query block does, it has cached keys besides them, a full last KV block, and it is the last of at least three",
+            when: "its queries end where a query block does, it has cached keys besides them, a full last KV block, and it is the last of at least four",
             suits: |variant| variant.blocks().is_some_and(|blocks| blocks.queries > 1),
             conditions: &[
                 |code| {
@@ -122,7 +122,7 @@ impl Bug {
                     code.compare(EQUAL, left, size)
                 },
                 |code| code.is_last_sequence(),
-                |code| code.sequence_at_least(2),
+                |code| code.sequence_at_least(3),
             ],
         },
         Bug {

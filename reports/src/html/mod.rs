@@ -24,7 +24,7 @@ mod summary;
 mod tallies;
 
 pub(crate) use number::grouped;
-pub(crate) use page::{Section, page};
+pub(crate) use page::{Section, page, page_with_style};
 
 use maud::html;
 

@@ -16,6 +16,17 @@ pub(crate) struct Section {
 
 /// A whole HTML document.
 pub(crate) fn page(title: &str, header: &Markup, sections: &[Section], footer: &Markup) -> String {
+    page_with_style(title, "", header, sections, footer)
+}
+
+/// [`page`] with rules of its own, which come after those of all pages.
+pub(crate) fn page_with_style(
+    title: &str,
+    style: &str,
+    header: &Markup,
+    sections: &[Section],
+    footer: &Markup,
+) -> String {
     let shown = || sections.iter().filter(|section| !section.body.0.is_empty());
     let page = html! {
         (DOCTYPE)
@@ -25,7 +36,7 @@ pub(crate) fn page(title: &str, header: &Markup, sections: &[Section], footer: &
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(include_str!("style.css"))) }
+                style { (PreEscaped(include_str!("style.css"))) (PreEscaped(style)) }
             }
             body {
                 header { (header) }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::markdown::{covered, lists};
 use super::trend::plot;
 use super::{Night, NightTarget};
-use crate::html::{Section, grouped, page};
+use crate::html::{Section, grouped, page_with_style};
 
 /// Renders `night` as a whole HTML document.
 pub fn night_to_html(night: &Night) -> String {
@@ -51,7 +51,8 @@ pub fn night_to_html(night: &Night) -> String {
     };
     sections.push(Section { id: "trends", title: "Over the nights", body: plots });
     let footer = html! { footer { p { (night.tool) ", night report of version " (night.version) "." } } };
-    page(&format!("{} · {}", night.verdict(), night.tool), &header, &sections, &footer)
+    let title = format!("{} · {}", night.verdict(), night.tool);
+    page_with_style(&title, include_str!("night.css"), &header, &sections, &footer)
 }
 
 fn findings(night: &Night) -> Markup {
@@ -60,7 +61,7 @@ fn findings(night: &Night) -> Markup {
     }
     html! {
         div.scroll tabindex="0" {
-            table.plain {
+            table.plain.stacked {
                 thead {
                     tr {
                         @for title in ["signature", "since", "what happened", "case"] { th scope="col" { (title) } }
@@ -70,7 +71,7 @@ fn findings(night: &Night) -> Markup {
                     @for each in &night.findings {
                         tr {
                             td { code { (each.signature) } }
-                            td { @if each.new { strong { "new" } } @else { "night " (each.first_night) } }
+                            td data-title="since" { @if each.new { strong { "new" } } @else { "night " (each.first_night) } }
                             td { (each.detail) @if let Some(how) = &each.minimised { br; small { (how) } } }
                             td { code { (each.file) } }
                         }
@@ -82,28 +83,33 @@ fn findings(night: &Night) -> Markup {
 }
 
 fn targets(targets: &[NightTarget]) -> Markup {
-    let figures = ["cases", "a second", "known, passed over", "unsupported", "corpus", "covered"];
+    let titles = ["cases", "a second", "known, passed over", "unsupported", "corpus", "covered"];
+    let figures = |target: &NightTarget| {
+        titles.into_iter().zip([
+            grouped(target.cases),
+            grouped(target.cases_per_second.round() as u64),
+            grouped(target.known),
+            grouped(target.unsupported),
+            format!("{} → {}", grouped(target.corpus_before), grouped(target.corpus_after)),
+            covered(target),
+        ])
+    };
     html! {
         div.scroll tabindex="0" {
-            table.plain.wide {
+            table.plain.wide.stacked {
                 thead {
                     tr {
                         th scope="col" { "kernel" }
                         th scope="col" { "target" }
-                        @for title in figures { th.number scope="col" { (title) } }
+                        @for title in titles { th.number scope="col" { (title) } }
                     }
                 }
                 tbody {
                     @for target in targets {
                         tr {
-                            td { (target.kernel) }
+                            td { strong { (target.kernel) } }
                             td { (target.target) }
-                            td.number { (grouped(target.cases)) }
-                            td.number { (grouped(target.cases_per_second.round() as u64)) }
-                            td.number { (grouped(target.known)) }
-                            td.number { (grouped(target.unsupported)) }
-                            td.number { (grouped(target.corpus_before)) " → " (grouped(target.corpus_after)) }
-                            td.number { (covered(target)) }
+                            @for (title, figure) in figures(target) { td.number data-title=(title) { (figure) } }
                         }
                     }
                 }

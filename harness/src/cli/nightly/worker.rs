@@ -189,6 +189,7 @@ fn validators(
     let sums = |probe: &Probe<'_>| Progress {
         cases: probe.tally().decoded,
         rejected: probe.tally().rejected,
+        known: probe.tally().known,
         ..Progress::default()
     };
     while !over.load(Ordering::Relaxed) {
