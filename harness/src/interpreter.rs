@@ -105,7 +105,8 @@ pub fn third_opinion(
     }
     let shown = judge(&trial).findings;
     if shown.iter().any(|shown| shown.signature == finding.signature) {
-        return "JAX's interpreter shows the same, so that two machines stand against the reference".to_owned();
+        return "JAX's interpreter shows the same, so that two machines stand against the reference"
+            .to_owned();
     }
     match shown.iter().find(|shown| is_disagreement(shown)) {
         Some(other) => format!("JAX's interpreter disagrees with both: {}", other.detail),

@@ -24,6 +24,7 @@ use crate::confirm::{Validator, disagreement, words};
 use crate::contract::{Lowering, judge_lowering};
 use crate::corpus::{CorpusFile, Expect};
 use crate::evidence::Evidence;
+use crate::interpreter::is_disagreement;
 use crate::judge::judge;
 use crate::known::{Facts, Known, KnownFile, Status};
 use crate::options;
@@ -197,9 +198,7 @@ impl<'k> Replay<'k> {
             let cause = if status == FindingStatus::New { None } else { cause.or(origin) };
             let third = match status {
                 FindingStatus::Known => None,
-                _ if is_disagreement(finding) => {
-                    validator.third(&item.variant, &item.file.case, finding)
-                }
+                _ if is_disagreement(finding) => validator.third(&item.variant, &item.file.case, finding),
                 _ => None,
             };
             let report = FindingReport {

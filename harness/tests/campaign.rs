@@ -178,7 +178,6 @@ fn report(slip: Slip, cases: u64, jobs: usize, validator: &mut FakeValidator) ->
         confirmation: confirm(&subject, &plan, found, &tried, validator),
         minimal: tried.and_then(Result::ok),
         repro: None,
-        third: None,
         suspects: None,
     });
     let confirmed: Vec<Confirmed> = confirmed.collect();
