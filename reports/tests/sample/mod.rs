@@ -176,7 +176,7 @@ pub(crate) fn batch() -> BatchReport {
         entries: vec![EntryReport { array: array.into(), index: index.to_vec() }],
     };
     BatchReport {
-        rows_of: None,
+        rows_of: Some("q".to_owned()),
         rows: 8,
         page_size: 4,
         pages: 5,
