@@ -140,7 +140,8 @@ def test_races_are_looked_for_on_request(call: dict[str, Any], batch: Batch) -> 
 
 
 def test_a_tpu_is_only_asked_where_there_is_one(call: dict[str, Any], batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ask("devices") == {"platform": "cpu", "tpus": []}
+    devices = ask("devices")
+    assert (devices["platform"], devices["tpus"]) == ("cpu", [])
     refused = ask("execute", call=call, values=encode(batch))
     assert (refused["ok"], "sees no TPU" in refused["error"]) == (False, True)
     # With the interpreter in the TPU's place, the same way through gives the same bits.
