@@ -153,8 +153,9 @@ fn gaps(gaps: &[Gap]) -> Markup {
              its cause is explained."
         }
         (findings::legend(false))
+        h3 { "By what happens" }
         @for (class, gaps) in by_class {
-            h3 { (findings::capital(class)) span.count { " " (gaps.len()) } }
+            h4.kind { (findings::capital(class)) span.count { (gaps.len()) } }
             @for gap in gaps {
                 (findings::card_with(&gap.finding, false, html! {
                     @if !gap.attribution.is_empty() {

@@ -224,10 +224,10 @@ fn again(finding: &FindingReport, about: &About<'_>) -> Markup {
         h5 { "See it again" }
         @if let Some(file) = &finding.file {
             @let trace = if finding.fault.is_some() { " --trace" } else { "" };
-            pre.commands { "countersign replay " (file) (option) "\ncountersign show " (file) (trace) }
+            pre.commands tabindex="0" { "countersign replay " (file) (option) "\ncountersign show " (file) (trace) }
             @if let Some(repro) = &finding.repro {
                 p { "Without countersign, with jax and numpy alone:" }
-                pre.commands { "python " (repro) }
+                pre.commands tabindex="0" { "python " (repro) }
             }
             p.note { "From the run's folder. First seen in case " (finding.case) ", shown on " (finding.variant) ", signature " code { (finding.signature) } "." }
             @if let Some(minimised) = &finding.minimised {
@@ -240,7 +240,7 @@ fn again(finding: &FindingReport, about: &About<'_>) -> Markup {
             }
             @if let Some(repro) = &finding.repro {
                 p { "Without countersign, with jax and numpy alone:" }
-                pre.commands { "python " (repro) }
+                pre.commands tabindex="0" { "python " (repro) }
             }
         }
         @if let Some(text) = &finding.case_file {

@@ -31,7 +31,7 @@ pub(super) fn batch(batch: &BatchReport, finding: &FindingReport) -> Markup {
                     thead {
                         tr {
                             th scope="col" { "seq" } th scope="col" { "rows of " (batch.rows_of()) } th.number scope="col" { "q_len" }
-                            th.number scope="col" { "kv_len" } th scope="col" { "pages, from page_indices" } th scope="col" {}
+                            th.number scope="col" { "kv_len" } th scope="col" { "pages, from page_indices" } th scope="col" { "remarks" }
                         }
                     }
                     tbody {
