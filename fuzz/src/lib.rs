@@ -2,6 +2,11 @@
 //!
 //! Invariant: the only `unsafe` of the fuzz targets is here.
 
+use std::cell::Cell;
+use std::time::Instant;
+
+use countersign::fuzzing::{Taken, Tally};
+
 /// One byte for each point of coverage, by hash; see `countersign::fuzzing::mark`.
 const COUNTERS: usize = 1 << 16;
 
@@ -24,13 +29,41 @@ pub fn with_counters<T>(then: impl FnOnce(&mut [u8], Option<&str>) -> T) -> T {
     then(unsafe { &mut *counters }, bug)
 }
 
+thread_local! {
+    static TALLY: Cell<(Tally, Option<Instant>)> = const { Cell::new((Tally { decoded: 0, rejected: 0, known: 0 }, None)) };
+}
+
+/// Counts an input; says on standard error what came of all so far whenever the decoded cases reach a power of two. Time is
+/// that since the first input ended, so without the set-up; a cargo-fuzz job is one thread.
+pub fn count(taken: &Taken) {
+    TALLY.with(|cell| {
+        let (mut tally, first) = cell.get();
+        let first = first.unwrap_or_else(Instant::now);
+        match taken {
+            Taken::Tried { known } => {
+                tally.decoded += 1;
+                tally.known += known;
+            }
+            Taken::Rejected => tally.rejected += 1,
+        }
+        cell.set((tally, Some(first)));
+        let Tally { decoded, rejected, known } = tally;
+        if matches!(taken, Taken::Tried { .. }) && decoded.is_power_of_two() {
+            let rate = (decoded - 1) as f64 / first.elapsed().as_secs_f64();
+            eprintln!("{decoded} cases, {rate:.0}/s, {rejected} inputs rejected, {known} known findings passed over");
+        }
+    });
+}
+
 /// A target over cases: what is none isn't kept, and libFuzzer's changes are made to typed cases.
 #[macro_export]
 macro_rules! case_target {
     ($target:expr) => {
         libfuzzer_sys::fuzz_target!(|data: &[u8]| -> libfuzzer_sys::Corpus {
-            match ($target)(data) {
-                countersign::fuzzing::Taken::Tried => libfuzzer_sys::Corpus::Keep,
+            let taken = ($target)(data);
+            $crate::count(&taken);
+            match taken {
+                countersign::fuzzing::Taken::Tried { .. } => libfuzzer_sys::Corpus::Keep,
                 countersign::fuzzing::Taken::Rejected => libfuzzer_sys::Corpus::Reject,
             }
         });

@@ -72,7 +72,10 @@ pub struct Tally {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     /// It was a case, and was tried.
-    Tried,
+    Tried {
+        /// Findings of it that a known entry explains, passed over.
+        known: u64,
+    },
     /// It wasn't: not worth keeping.
     Rejected,
 }
@@ -152,22 +155,19 @@ fn with_fuzzer<T>(bug: Option<&str>, then: impl FnOnce(&mut Fuzzer) -> T) -> T {
 }
 
 /// Tries one input of the target `differential`; see [`Fuzzer::one_input`] for `counters`. The kernel is the catalogue's, or that
-/// with the bug named in the first call, to see how soon it is found. The tally goes to standard error
-/// whenever the decoded cases reach a power of two.
+/// with the bug named in the first call, to see how soon it is found.
 ///
 /// # Panics
 /// If it shows a new finding (the message has the signature and the case in TOML), or nothing can be fuzzed at all.
 pub fn one_input(data: &[u8], counters: &mut [u8], bug: Option<&str>) -> Taken {
     with_fuzzer(bug, |fuzzer| {
+        let before = fuzzer.tally().known;
         let Some((case, findings)) = fuzzer.one_input(data, counters) else { return Taken::Rejected };
-        let Tally { decoded, rejected, known } = fuzzer.tally();
+        let Tally { decoded, known, .. } = fuzzer.tally();
         if let Some(finding) = findings.first() {
             let (signature, detail) = (&finding.signature, &finding.detail);
             panic!("new finding: {signature} in case {decoded}\n{detail}\n\n{}", case.to_toml());
         }
-        if decoded.is_power_of_two() {
-            eprintln!("{decoded} cases, {rejected} inputs rejected, {known} known findings passed over");
-        }
-        Taken::Tried
+        Taken::Tried { known: known - before }
     })
 }

@@ -26,15 +26,15 @@ thread_local! {
 }
 
 /// What the checks' own words show of a case, without a run and beyond what is known: a message about something else, a
-/// crash. `None` of a case that names no variant or doesn't fit it.
+/// crash; and how many findings are known. `None` of a case that names no variant or doesn't fit it.
 pub fn structural(
     case: &Case,
     kernel: &KernelEntry,
     variants: &[Variant],
     known: &KnownFile,
-) -> Option<Vec<Finding>> {
+) -> Option<(Vec<Finding>, u64)> {
     let trial = structural_trial(case, kernel, variants)?;
-    Some(new_findings(&trial, case, known).0)
+    Some(new_findings(&trial, case, known))
 }
 
 /// What of a trial no known entry explains, and how many findings one does.
@@ -83,11 +83,11 @@ pub fn validators(data: &[u8]) -> Taken {
             });
             let found = decode(data, &kernel.id, variants)
                 .and_then(|case| Some((structural(&case, kernel, variants, known)?, case)));
-            let Some((new, case)) = found else { return Taken::Rejected };
+            let Some(((new, known), case)) = found else { return Taken::Rejected };
             if let Some(finding) = new.first() {
                 panic!("new finding: {}\n{}\n\n{}", finding.signature, finding.detail, case.to_toml());
             }
-            Taken::Tried
+            Taken::Tried { known }
         })
     })
 }
@@ -107,7 +107,7 @@ pub fn diagnose(data: &[u8]) -> Taken {
         let call = StaticCall::with_metadata(&variant, &case.metadata);
         let explained = explain(Vec::new(), State { call, variant, metadata: case.metadata.clone() });
         assert!(!kept || explained.steps.is_empty(), "a kept batch has a cause: {}", case.to_toml());
-        Taken::Tried
+        Taken::Tried { known: 0 }
     })
 }
 
@@ -120,7 +120,7 @@ pub fn case_codec(data: &[u8]) -> Taken {
         let Some(case) = decode(data, &kernel.id, variants) else { return Taken::Rejected };
         let Ok(bytes) = case.to_bytes() else { panic!("no binary form: {case:?}") };
         assert_eq!(Case::from_bytes(&bytes).as_ref(), Ok(&case), "the binary form changes it");
-        Taken::Tried
+        Taken::Tried { known: 0 }
     })
 }
 
@@ -129,7 +129,7 @@ pub fn case_codec(data: &[u8]) -> Taken {
 /// # Panics
 /// If not.
 pub fn minimize_keeps(data: &[u8]) -> Taken {
-    with_fuzzer(None, |fuzzer| kept(fuzzer, data).map_or(Taken::Rejected, |()| Taken::Tried))
+    with_fuzzer(None, |fuzzer| kept(fuzzer, data).map_or(Taken::Rejected, |()| Taken::Tried { known: 0 }))
 }
 
 fn kept(fuzzer: &Fuzzer, data: &[u8]) -> Option<()> {
