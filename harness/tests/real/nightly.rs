@@ -5,13 +5,14 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use countersign::case::Case;
-use countersign::corpus::CorpusFile;
+use countersign::corpus::{CorpusFile, Origin};
 use serde_json::Value;
 
 use crate::real;
@@ -125,6 +126,64 @@ fn a_hung_and_a_killed_worker_cost_their_cases_only() {
     assert!(troubles.contains("signal: 9"), "{troubles}");
     assert_eq!(report["targets"].as_array().unwrap().len(), 2);
     assert!(nights.events().iter().filter(|event| event["event"] == "suspect").count() >= 1);
+}
+
+/// A Python that kills itself whenever it is to export and `spared` says no; otherwise that of the environment.
+fn mortal(folder: &Path, spared: &str) -> PathBuf {
+    let path = folder.join("python");
+    let text = format!(
+        "#!/bin/sh\ncase \" $* \" in *\" export \"*) {spared} || kill -KILL $$ ;; esac\nexec {} \"$@\"\n",
+        real().environment.python().display()
+    );
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// A kernel that nothing was exported of yet, so that Python is needed: the installed one with another last line.
+fn night_of_mortal_python(nights: &Nights, spared: &str) -> (Option<i32>, Value) {
+    let folder = nights.folder.path();
+    let python = mortal(folder, spared);
+    let (text, _) = crate::own_file::edited("< kv_len - kv_len_start", "< kv_len - kv_len_start");
+    fs::write(folder.join("own.py"), format!("{text}# {}\n", folder.display())).unwrap();
+    let mut more = vec!["--time", "5s", "--jobs", "1", "--state", "state", "--python"];
+    more.extend([python.to_str().unwrap(), "--kernel-from", "own.py:ragged_paged_attention"]);
+    let code = nights.start(&more).wait().unwrap().code();
+    (code, nights.report())
+}
+
+#[test]
+fn a_killed_python_is_started_once_more() {
+    let nights = Nights::new();
+    let (code, report) = night_of_mortal_python(&nights, "! mkdir died 2> /dev/null");
+    let troubles = report["troubles"].to_string();
+    assert!(matches!(code, Some(1 | 3)), "{code:?}: {troubles}");
+    assert!(troubles.contains("could not be replayed at the first attempt"), "{troubles}");
+    assert!(!troubles.contains("could not be replayed:"), "{troubles}");
+    assert_eq!((&report["replayed"], report["targets"].as_array().unwrap().len()), (&Value::from(1), 2));
+}
+
+#[test]
+fn without_any_python_the_night_says_so_and_keeps_what_earlier_nights_found() {
+    let nights = Nights::new();
+    let finding = nights.folder.path().join("state/findings/new-x.toml");
+    fs::create_dir_all(finding.parent().unwrap()).unwrap();
+    let (_, found) =
+        countersign::corpus::builtin().iter().find(|(path, _)| path.starts_with("seeds/")).unwrap();
+    let mut found = CorpusFile::from_toml(found).unwrap();
+    let signature = "divergence|jax-rpa|-|wrong-rows|-";
+    found.origin = Some(Origin {
+        when: "2026-01-01".to_owned(),
+        from: "a night".to_owned(),
+        cause: format!("shows {signature}: as an earlier night saw it"),
+    });
+    fs::write(&finding, found.to_toml()).unwrap();
+    let (code, report) = night_of_mortal_python(&nights, "false");
+    let troubles = report["troubles"].to_string();
+    assert_eq!(code, Some(2), "{troubles}");
+    assert!(troubles.contains("jax-rpa could not be searched: "), "{troubles}");
+    assert_eq!(report["findings"][0]["signature"], signature, "{report}");
+    assert!(finding.exists());
 }
 
 /// As root a folder can always be written, so a file takes its place.

@@ -101,6 +101,36 @@ fn a_planted_fault_is_refused_for_what_it_shows() {
     assert!(!signoff.campaign.report.findings.is_empty());
 }
 
+/// Five faults put into the IR and a release with bugs that were mended since, judged by the policy that comes with the program over all
+/// small variants.
+#[test]
+#[ignore = "a quarter of an hour, and an environment of jax 0.6.0"]
+fn mutants_and_a_release_with_bugs_are_refused_by_name_of_the_claim() {
+    let folder = tempfile::tempdir().unwrap();
+    let mutants = [
+        "bf16-f8e4m3fn-q32-kv32:side:25:0",
+        "bf16-i4-q8-kv4-scales-window-cap:and-or:1657:0",
+        "f32-q8-kv4:narrow:486:0",
+        "f32-q3-kv1-long:negate:602:0",
+        "bf16-q4-kv4:negate:132:0",
+    ];
+    let called =
+        mutants.map(|mutant| ["--mutant", mutant]).into_iter().chain([["--kernel", "jax-rpa@0.6.0"]]);
+    for (place, arguments) in called.enumerate() {
+        let out = place.to_string();
+        let output = countersign(folder.path(), &[&["signoff", "--out", &out][..], &arguments].concat());
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", text(&output));
+        let json = fs::read_to_string(folder.path().join(&out).join("signoff.json")).unwrap();
+        let signoff = signoff_from_json(&json).unwrap();
+        assert_eq!(signoff.verdict, Verdict::Refused, "{arguments:?}");
+        assert!(signoff.refused.contains(&"findings".to_owned()), "{arguments:?}: {:?}", signoff.refused);
+        let said = text(&output);
+        let verdict = said.lines().find(|line| line.contains("refused")).unwrap_or_default();
+        println!("{arguments:?} {verdict}");
+        assert!(signoff.refused.iter().all(|claim| verdict.contains(claim)), "{arguments:?}: {said}");
+    }
+}
+
 #[test]
 fn wrong_words_are_errors() {
     let folder = folder();

@@ -257,7 +257,8 @@ impl Night<'_> {
         let unsupported = targets.iter().any(|target| target.report.unsupported > 0);
         let news = !findings.is_empty() || report.summary.findings_stale > 0 || !expired.is_empty();
         // Unlike a replay, a night of a kernel without regressions has something to do.
-        let exit_code = if self.panics > 0 || report.summary.internal_errors > 0 {
+        let nothing_ran = targets.is_empty() && !self.unreplayed.is_empty();
+        let exit_code = if self.panics > 0 || report.summary.internal_errors > 0 || nothing_ran {
             2
         } else if news {
             1
@@ -342,8 +343,8 @@ impl Night<'_> {
         }
     }
 
-    /// Findings that the replay didn't show: those of earlier nights go; tonight's stay, and so do all after a Ctrl-C, which
-    /// left them out.
+    /// Findings that the replay didn't show: those of earlier nights go; tonight's stay, and so do all that a Ctrl-C or a
+    /// failure left out.
     fn let_go(&mut self, findings: &mut Vec<NightFinding>, interrupted: bool) -> Vec<String> {
         let shown: BTreeSet<String> = findings.iter().map(|finding| finding.signature.clone()).collect();
         let absent: Vec<Pending> = self
@@ -355,8 +356,9 @@ impl Night<'_> {
         let mut gone = Vec::new();
         for pending in absent {
             let signature = pending.signature.to_string();
-            if pending.tonight || interrupted {
-                if !interrupted {
+            let left_out = interrupted || self.unreplayed.contains(&pending.kernel);
+            if pending.tonight || left_out {
+                if !left_out {
                     self.trouble(format!(
                         "{signature} did not show again; its case is kept: {}",
                         pending.file

@@ -14,7 +14,7 @@ pub(super) mod state;
 mod supervisor;
 pub(super) mod worker;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 use countersign_kernels::catalogue::{Catalogue, KernelEntry, Tier};
 use countersign_kernels::engine::Policy;
 use countersign_kernels::env::Environment;
+use miette::Diagnostic as _;
 use serde_json::{Value, json};
 
 use super::console::{Failure, today};
@@ -104,6 +105,8 @@ struct Night<'a> {
     interrupted: &'a AtomicBool,
     /// Findings that nothing explains, tonight's and those of earlier nights, by signature.
     pending: BTreeMap<String, Pending>,
+    /// Kernels whose findings were not replayed tonight.
+    unreplayed: BTreeSet<String>,
     troubles: Vec<String>,
     panics: u64,
 }
@@ -154,6 +157,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         passed_on: passed_on(arguments),
         interrupted,
         pending: BTreeMap::new(),
+        unreplayed: BTreeSet::new(),
         troubles: Vec::new(),
         panics: 0,
         state,
@@ -185,10 +189,16 @@ impl Night<'_> {
         let share = time / (10 * kernels.len().max(1) as u32);
         for kernel in kernels {
             let mine: Vec<&Item> = items.iter().filter(|item| item.file.case.kernel == kernel.id).collect();
-            self.replay(&mut replay, environment, kernel, &mine, &mut reports)?;
+            let what = format!("the regressions of {} could not be replayed", kernel.id);
+            self.twice(&what, |night| night.replay(&mut replay, environment, kernel, &mine, &mut reports));
         }
         for kernel in kernels {
-            let loaded = session::load(environment, kernel, kernel.variants(Tier::Small).cloned().collect())?;
+            let small = || kernel.variants(Tier::Small).cloned().collect();
+            let what = format!("{} could not be searched", kernel.id);
+            let Some(loaded) = self.twice(&what, |_| session::load(environment, kernel, small())) else {
+                self.unreplayed.insert(kernel.id.clone());
+                continue;
+            };
             let has_checks = kernel.family.model().has_checks();
             for (target, tenths) in Target::SHARES {
                 if target == Target::Validators && !has_checks {
@@ -208,9 +218,32 @@ impl Night<'_> {
             self.minimise(&loaded);
             let mine = self.pending_items(&loaded);
             let mine: Vec<&Item> = mine.iter().collect();
-            self.replay(&mut replay, environment, kernel, &mine, &mut Vec::new())?;
+            let what = format!("the findings of {} could not be replayed, and stay", kernel.id);
+            let replayed = self
+                .twice(&what, |night| night.replay(&mut replay, environment, kernel, &mine, &mut Vec::new()));
+            if replayed.is_none() {
+                self.unreplayed.insert(kernel.id.clone());
+            }
         }
         self.conclude(replay, reports, targets, started)
+    }
+
+    /// What takes Python may fail by chance (somebody killed it): it is tried once more, and then the rest goes on without.
+    fn twice<T>(
+        &mut self,
+        what: &str,
+        mut attempt: impl FnMut(&mut Self) -> Result<T, Failure>,
+    ) -> Option<T> {
+        for again in [" at the first attempt", ""] {
+            match attempt(self) {
+                Ok(value) => return Some(value),
+                Err(failure) => {
+                    let remedy = failure.help().map_or_else(String::new, |help| format!(" ({help})"));
+                    self.trouble(format!("{what}{again}: {failure}{remedy}"));
+                }
+            }
+        }
+        None
     }
 
     fn event(&mut self, name: &str, fields: Value) {
