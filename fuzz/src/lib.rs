@@ -50,7 +50,9 @@ pub fn count(taken: &Taken) {
         let Tally { decoded, rejected, known } = tally;
         if matches!(taken, Taken::Tried { .. }) && decoded.is_power_of_two() {
             let rate = (decoded - 1) as f64 / first.elapsed().as_secs_f64();
-            eprintln!("{decoded} cases, {rate:.0}/s, {rejected} inputs rejected, {known} known findings passed over");
+            eprintln!(
+                "{decoded} cases, {rate:.0}/s, {rejected} inputs rejected, {known} known findings passed over"
+            );
         }
     });
 }

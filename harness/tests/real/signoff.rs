@@ -125,7 +125,7 @@ fn mutants_and_a_release_with_bugs_are_refused_by_name_of_the_claim() {
         assert_eq!(signoff.verdict, Verdict::Refused, "{arguments:?}");
         assert!(signoff.refused.contains(&"findings".to_owned()), "{arguments:?}: {:?}", signoff.refused);
         let said = text(&output);
-        let verdict = said.lines().find(|line| line.contains("refused")).unwrap_or_default();
+        let verdict = said.lines().find(|line| line.contains(": refused for ")).unwrap_or_default();
         println!("{arguments:?} {verdict}");
         assert!(signoff.refused.iter().all(|claim| verdict.contains(claim)), "{arguments:?}: {said}");
     }
