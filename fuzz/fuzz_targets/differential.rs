@@ -2,6 +2,8 @@
 
 #![no_main]
 
+countersign_fuzz::kernel_counters!();
+
 countersign_fuzz::case_target!(|data: &[u8]| {
-    countersign_fuzz::with_counters(|counters, bug| countersign::fuzzing::one_input(data, counters, bug))
+    with_counters(|counters, bug| countersign::fuzzing::one_input(data, counters, bug))
 });

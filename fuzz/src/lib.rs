@@ -7,26 +7,34 @@ use std::time::Instant;
 
 use countersign::fuzzing::{Taken, Tally};
 
-/// One byte for each point of coverage, by hash; see `countersign::fuzzing::mark`.
-const COUNTERS: usize = 1 << 16;
+/// Defines `with_counters`, for a target that tells libFuzzer what an input covers of the kernel's IR: one byte for each point of
+/// coverage, by hash, see `countersign::fuzzing::mark`. Others go without, since libFuzzer reads all of them after every input,
+/// which costs more than a fast target does.
+///
+/// `with_counters(then)` calls `then` with the counters; with none if `COUNTERSIGN_UNGUIDED` is set, to compare. And with the name
+/// of a bug to put into the kernel, where `COUNTERSIGN_BUG` has one.
+#[macro_export]
+macro_rules! kernel_counters {
+    () => {
+        const COUNTERS: usize = 1 << 16;
 
-// libFuzzer finds this section by its name (Linux only), zeroes it before an input and reads it after.
-#[cfg_attr(target_os = "linux", unsafe(link_section = "__libfuzzer_extra_counters"))]
-#[used]
-static mut EXTRA: [u8; COUNTERS] = [0; COUNTERS];
+        // libFuzzer finds this section by its name (Linux only), zeroes it before an input and reads it after.
+        #[cfg_attr(target_os = "linux", unsafe(link_section = "__libfuzzer_extra_counters"))]
+        #[used]
+        static mut EXTRA: [u8; COUNTERS] = [0; COUNTERS];
 
-/// Calls `then` with the counters; with none if `COUNTERSIGN_UNGUIDED` is set, to compare. And with the name of a bug to put into
-/// the kernel, where `COUNTERSIGN_BUG` has one.
-pub fn with_counters<T>(then: impl FnOnce(&mut [u8], Option<&str>) -> T) -> T {
-    let bug = std::env::var("COUNTERSIGN_BUG").ok();
-    let bug = bug.as_deref();
-    if std::env::var_os("COUNTERSIGN_UNGUIDED").is_some() {
-        return then(&mut [], bug);
-    }
-    let counters = &raw mut EXTRA;
-    // SAFETY: libFuzzer runs one input at a time on one thread and touches the counters only between two of them, so this is
-    // the only reference while `then` runs; no target calls this function within `then`.
-    then(unsafe { &mut *counters }, bug)
+        fn with_counters<T>(then: impl FnOnce(&mut [u8], Option<&str>) -> T) -> T {
+            let bug = std::env::var("COUNTERSIGN_BUG").ok();
+            let bug = bug.as_deref();
+            if std::env::var_os("COUNTERSIGN_UNGUIDED").is_some() {
+                return then(&mut [], bug);
+            }
+            let counters = &raw mut EXTRA;
+            // SAFETY: libFuzzer runs one input at a time on one thread and touches the counters only between two of them, so this
+            // is the only reference while `then` runs; no target calls this function within `then`.
+            then(unsafe { &mut *counters }, bug)
+        }
+    };
 }
 
 thread_local! {

@@ -17,6 +17,7 @@ use countersign_kernels::engine::{Engine, Policy};
 use countersign_kernels::rpa::facts;
 use countersign_kernels::{DeviceProfile, Variant};
 use countersign_mosaic::ErrorSign;
+use countersign_reports::Ratio;
 
 use crate::campaign::Subject;
 use crate::generate::generate;
@@ -231,12 +232,12 @@ impl Controls {
     }
 
     /// The largest r by types of q and cache, then by profile.
-    pub fn largest(&self) -> BTreeMap<String, BTreeMap<String, f64>> {
-        let mut largest: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+    pub fn largest(&self) -> BTreeMap<String, BTreeMap<String, Ratio>> {
+        let mut largest: BTreeMap<String, BTreeMap<String, Ratio>> = BTreeMap::new();
         for ((types, profile, _), sum) in &self.sums {
             let name = DeviceProfile::all()[*profile].name.to_owned();
             let cell = largest.entry(types.clone()).or_default().entry(name).or_default();
-            *cell = cell.max(sum.largest_r);
+            *cell = Ratio(cell.0.max(sum.largest_r));
         }
         largest
     }

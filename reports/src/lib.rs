@@ -53,7 +53,7 @@ pub use releases::{
 };
 pub use sarif::to_sarif;
 pub use signoff::{
-    Claim, ControlsReport, Explained, Fuzzed, MutantReport, MutationReport, NOT_SEEN, RelationReport,
+    Claim, ControlsReport, Explained, Fuzzed, MutantReport, MutationReport, NOT_SEEN, Ratio, RelationReport,
     RelationsReport, Replayed, SIGNOFF_SCHEMA, SIGNOFF_VERSION, Signoff, SignoffTiming, Standing, Verdict,
     Waiver, signoff_from_json, signoff_to_html, signoff_to_json, signoff_to_markdown,
 };

@@ -73,7 +73,10 @@ fn signoff() -> Signoff {
             rows: 100,
             vacuous: 1,
             unsupported: 0,
-            largest_r: BTreeMap::from([("f32/f32".into(), BTreeMap::from([("exact@1".into(), 0.25)]))]),
+            largest_r: BTreeMap::from([(
+                "f32/f32".into(),
+                BTreeMap::from([("exact@1".into(), Ratio(0.25)), ("v5e".into(), Ratio(f64::INFINITY))]),
+            )]),
             alarms: vec!["control 3".into()],
         },
         relations: Some(RelationsReport {
@@ -156,10 +159,11 @@ fn json_keeps_to_its_schema_and_comes_back() {
 fn the_schema_refuses_what_the_model_cannot_say() {
     let mut value = serde_json::to_value(signoff()).unwrap();
     value["verdict"] = "perhaps".into();
+    value["controls"]["largest_r"]["f32/f32"]["v5e"] = Value::Null;
     value["claims"][0]["standing"] = "odd".into();
     value["mutation"]["mutants"][0]["fate"] = "lost".into();
     value["extra"] = Value::Null;
-    assert_eq!(violations(&value).len(), 4, "{:?}", violations(&value));
+    assert_eq!(violations(&value).len(), 5, "{:?}", violations(&value));
 }
 
 #[test]

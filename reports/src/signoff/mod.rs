@@ -6,6 +6,7 @@
 mod annotated;
 mod markdown;
 mod page;
+mod ratio;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use crate::{CompileReport, Report, Trend};
 
 pub use markdown::signoff_to_markdown;
 pub use page::signoff_to_html;
+pub use ratio::Ratio;
 
 /// Version of [`Signoff`]'s JSON.
 pub const SIGNOFF_VERSION: u32 = 1;
@@ -236,7 +238,7 @@ pub struct ControlsReport {
     /// Controls that couldn't be run.
     pub unsupported: u64,
     /// Largest error over bound, by types of q and cache, then by device profile.
-    pub largest_r: BTreeMap<String, BTreeMap<String, f64>>,
+    pub largest_r: BTreeMap<String, BTreeMap<String, Ratio>>,
     /// Controls called wrong.
     pub alarms: Vec<String>,
 }

@@ -222,7 +222,7 @@ fn controls(signoff: &Signoff) -> Markup {
         div.scroll tabindex="0" role="region" aria-label="Largest error over bound" {
             table.plain {
                 thead { tr { th scope="col" { "q/cache" } @for profile in &profiles { th.number scope="col" { (profile) } } } }
-                tbody { @for (types, row) in &controls.largest_r { tr { th scope="row" { (types) } @for r in row.values() { td.number { (format!("{r:.4}")) } } } } }
+                tbody { @for (types, row) in &controls.largest_r { tr { th scope="row" { (types) } @for r in row.values() { td.number { (r) } } } } }
             }
         }
         @if let Some(relations) = &signoff.relations {

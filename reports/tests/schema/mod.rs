@@ -44,6 +44,16 @@ fn check(schema: &Value, root: &Value, value: &Value, path: &str, errors: &mut V
                     errors.push(format!("{path} is not {rule}"));
                 }
             }
+            "anyOf" => {
+                let fits = |rule: &Value| {
+                    let mut errors = Vec::new();
+                    check(rule, root, value, path, &mut errors);
+                    errors.is_empty()
+                };
+                if !rule.as_array().unwrap().iter().any(fits) {
+                    errors.push(format!("{path} is none of {rule}"));
+                }
+            }
             "items" => {
                 for (index, item) in value.as_array().unwrap().iter().enumerate() {
                     check(rule, root, item, &format!("{path}[{index}]"), errors);
