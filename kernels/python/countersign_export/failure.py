@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import sys
 import traceback
 from typing import Any
 
@@ -18,10 +19,19 @@ def describe(error: BaseException, file: str) -> dict[str, Any]:
         line = _innermost_line(error.__cause__, file)
     return {
         "type": type(error).__name__,
-        "message": str(error),
+        "message": message(error),
         "line": line,
         "deliberate": is_deliberate(error, file),
     }
+
+
+def message(error: BaseException) -> str:
+    """What it says, without the folders that modules are imported from: the same on every machine."""
+    text = str(error)
+    folders = sorted((folder.rstrip("/") for folder in sys.path), key=len, reverse=True)
+    for folder in filter(None, folders):
+        text = text.replace(folder + "/", "")
+    return text
 
 
 def _innermost_line(error: BaseException, file: str) -> int | None:
